@@ -27,8 +27,10 @@ ORDER = read_order("-summary_metrics.acc")
 
 
 def fill(connection: sqlite3.Connection) -> None:
-    connection.execute("INSERT INTO users VALUES (1, 'ada', 0)")
-    connection.execute("INSERT INTO projects VALUES (1, 'ada', 'birds', 0)")
+    connection.execute("INSERT INTO users (key, name, created_at) VALUES (1, 'ada', 0)")
+    connection.execute(
+        "INSERT INTO projects (key, entity, name, created_at) VALUES (1, 'ada', 'birds', 0)"
+    )
     internals = {"value": {"e": {"w": {f"key{number}": "v" * 20 for number in range(40)}}}}
     for number in range(RUNS):
         config = {f"k{key}": {"value": random.random()} for key in range(20)}

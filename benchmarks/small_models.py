@@ -33,6 +33,12 @@ def make_model(name: str) -> tuple[Any, Any]:
         return torch.nn.Sequential(*layers, *wide, torch.nn.Linear(4096, 10)), torch.randn(
             2048, 4096
         )
+    if name == "gpt":
+        return Gpt(), torch.randint(0, Gpt.WORDS, (16, 128))
+    if name == "resnet":
+        import torchvision
+
+        return torchvision.models.resnet18(num_classes=10), torch.randn(32, 3, 64, 64)
     parts: list[Any] = []
     for before, after in ((3, 32), (32, 64), (64, 128)):
         parts += [
@@ -43,6 +49,22 @@ def make_model(name: str) -> tuple[Any, Any]:
         ]
     model = torch.nn.Sequential(*parts, torch.nn.Flatten(), torch.nn.Linear(128 * 16, 10))
     return model, torch.randn(BATCH, 3, 32, 32)
+
+
+class Gpt(torch.nn.Module):
+    """Four layers of 256; says one class for each sequence, as the others do for each image."""
+
+    WORDS = 1000
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = torch.nn.Embedding(self.WORDS, 256)
+        layer = torch.nn.TransformerEncoderLayer(256, 8, 1024, batch_first=True, norm_first=True)
+        self.layers = torch.nn.TransformerEncoder(layer, 4)
+        self.head = torch.nn.Linear(256, 10)
+
+    def forward(self, tokens: Any) -> Any:
+        return self.head(self.layers(self.words(tokens)).mean(1))
 
 
 class Card:
@@ -77,9 +99,10 @@ def figures(card: Card | None) -> dict[str, int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--model", choices=("mlp", "cnn", "large"), required=True)
+    parser.add_argument("--model", choices=("mlp", "cnn", "gpt", "resnet", "large"), required=True)
     parser.add_argument("--seconds", type=float, help="from the first step on")
     parser.add_argument("--until", type=float, help="epoch seconds")
+    parser.add_argument("--steps", type=int, help="end after so many")
     parser.add_argument("--note", required=True)
     parser.add_argument("--figures", help="where torch's own figures go")
     parser.add_argument("--seed", type=int, default=0)
@@ -95,7 +118,7 @@ def main() -> None:
     step, logged = 0, 0.0
     end = args.until
     with Path(args.note).open("a", buffering=1) as note:
-        while end is None or time.time() < end:
+        while (end is None or time.time() < end) and step < (args.steps or step + 1):
             for _ in range(10):
                 optimizer.zero_grad(set_to_none=True)
                 loss = torch.nn.functional.cross_entropy(model(data), labels)
@@ -103,7 +126,7 @@ def main() -> None:
                 optimizer.step()
                 step += 1
             now = time.time()
-            end = end or now + args.seconds
+            end = end or (now + args.seconds if args.seconds else None)
             if now - logged >= LOG_EVERY:
                 logged = now
                 run.log({"loss": float(loss)}, step=step)  # Waits for the GPU.

@@ -12,8 +12,12 @@ from pathlib import Path
 
 from runyard.clusters.facts_table import with_facts
 from runyard.clusters.load import SHIPPED, load_profile
-from runyard.config.schema import project_schema
-from runyard.config.settings_tables import profile_tables, project_tables, with_tables
+from runyard.config.settings_tables import (
+    profile_tables,
+    project_schema,
+    project_tables,
+    with_tables,
+)
 
 DOCS = Path(__file__).parent.parent / "docs"
 

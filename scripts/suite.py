@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -129,17 +130,20 @@ def read_flakes(page: Path = FLAKES) -> list[str]:
 
 
 def run_pytest(
-    words: list[str], only: list[str], switches: dict[str, str] | None = None
+    words: list[str],
+    only: list[str],
+    switches: dict[str, str] | None = None,
+    within: Callable[[list[str]], list[str]] = list,
 ) -> tuple[int, dict[str, str], list[tuple[str, float, float]]]:
     """Pytest's exit code, how each test ended, and the slowest files.
 
-    `switches` are laid over the environment.
+    `switches` are laid over the environment. `within` makes the command run somewhere else.
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "record.json"
         once = [sys.executable, __file__, "--once", str(file), json.dumps(only), *words]
         environ = {**os.environ, **(switches or {})}
-        code = subprocess.run(once, env=environ, check=False).returncode
+        code = subprocess.run(within(once), env=environ, check=False).returncode
         record = json.loads(file.read_text()) if file.exists() else {"ended": {}, "slowest": []}
         return code, record["ended"], record["slowest"]
 

@@ -2,58 +2,48 @@
 
     python scripts/wandb_stand_in.py STATE_FOLDER
 
-Their tests ask a second service for users, teams and organizations. This one makes the users (a
-test's user name is also its API key) and agrees to the rest: any user may write under any entity.
+Their tests ask a second service for users, teams and organizations. This one makes the users and
+teams by the server's own rules: a test's user name is also its API key, stored like any other.
+There are no organizations here, so a wish for one is agreed to and changes nothing.
 Prints one line of JSON with the two ports, and serves until its input ends.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
-import sqlite3
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any
 
 import uvicorn
 
 from runyard.home import Home, prepare
 from runyard.server.app import create_app
-from runyard.server.people.accounts import Accounts, new_key
-from runyard.server.people.permissions import Caller
-from runyard.server.store.database import Database
-from runyard.server.store.store import Store
+from runyard.server.people import api_keys, people
+from runyard.server.people.accounts import new_key
+from runyard.server.store.names import BadName
 from runyard.server.tracker import Tracker
 
 
-class GuestBook(Accounts):
-    """Takes a guest's name for their key: W&B's tests choose their keys that way."""
-
-    def __init__(self, store: Store, database: Database) -> None:
-        super().__init__(store, database)
-        self._guests: dict[str, Caller] = {}
-
-    def admit(self, name: str) -> None:
-        user = self._database.write(lambda connection: _add_user(connection, name)).result()
-        self._guests[name] = Caller(user, name)
-
-    def caller(self, key: str, address: str = "", *, is_stock: bool = False) -> Caller | None:
-        return self._guests.get(key) or super().caller(key, address, is_stock=is_stock)
-
-
-def _add_user(connection: sqlite3.Connection, name: str) -> int:
-    connection.execute(
-        "INSERT INTO users (name, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING",
-        (name, time.time()),
-    )
-    row = connection.execute("SELECT key FROM users WHERE name = ?", (name,)).fetchone()
-    key: int = row["key"]
-    return key
+def carry_out(db: Connection, path: str, request: dict[str, Any]) -> None:
+    """What a fixture of theirs wants: a user or a team, made or taken away."""
+    now, user = time.time(), str(request.get("username") or "")
+    match path, request.get("command"):
+        case "db/user", "up":
+            people.add_user(db, user, now)
+            people.add_key(db, user, user, api_keys.Wanted("W&B's tests"), now)
+        case "db/user", "down":
+            people.remove_user(db, user, now)
+        case "db/team", "up":
+            team = str(request["fixtureData"]["team"]["name"])
+            people.add_team(db, team, user, now, adopt=False)
 
 
 @contextlib.contextmanager
@@ -76,17 +66,21 @@ def serving(tracker: Tracker) -> Iterator[int]:
         thread.join(timeout=10)
 
 
-def fixture_service(guests: GuestBook) -> ThreadingHTTPServer:
+def fixture_service(tracker: Tracker) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             size = int(self.headers.get("content-length") or 0)
-            asked: dict[str, Any] = json.loads(self.rfile.read(size) or b"{}")
-            if self.path.strip("/") == "db/user" and asked.get("command") == "up":
-                guests.admit(str(asked["username"]))
-            self.send_response(200)
-            self.send_header("content-length", "2")
+            request: dict[str, Any] = json.loads(self.rfile.read(size) or b"{}")
+            status, message = 200, b"{}"
+            try:
+                change = tracker.accounts.change(carry_out, self.path.strip("/"), request)
+                asyncio.run(change)
+            except (BadName, people.Taken, people.Missing, people.Needed) as error:
+                status, message = 400, str(error).encode()
+            self.send_response(status)
+            self.send_header("content-length", str(len(message)))
             self.end_headers()
-            self.wfile.write(b"{}")
+            self.wfile.write(message)
 
         def log_message(self, format: str, *args: Any) -> None:
             pass
@@ -98,9 +92,8 @@ def main() -> None:
     home = Home(Path(sys.argv[1]))
     prepare(home)
     tracker = Tracker(home)
-    guests = tracker.accounts = GuestBook(tracker, tracker._database)
     tracker.open(new_key())
-    with serving(tracker) as port, fixture_service(guests) as fixtures:
+    with serving(tracker) as port, fixture_service(tracker) as fixtures:
         threading.Thread(target=fixtures.serve_forever, daemon=True).start()
         ports = {"base_port": port, "fixture_port": fixtures.server_address[1]}
         print(json.dumps(ports), flush=True)

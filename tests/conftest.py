@@ -29,7 +29,7 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 # Files of these take minutes, the first ones most.
-_LONG = ("wandb_clients", "tutorials", "cuts", "slurm", "train", "page", "live")
+_LONG = ("wandb_clients", "tutorials", "cuts", "slurm", "nodes", "train", "page", "live")
 _OF_ANOTHER_JOB = ("WANDB_", "SLURM_", "SBATCH_", "RUNYARD_", "COMP_", "_ARGCOMPLETE")
 
 

@@ -22,6 +22,14 @@ def test_the_commands_page_says_what_the_commands_say() -> None:
     )
 
 
+def test_the_pages_types_are_the_servers_shapes() -> None:
+    script = ROOT / "scripts" / "page_types.py"
+    printed = subprocess.check_output([sys.executable, script, "--print"], text=True)
+    assert (ROOT / "dashboard" / "app" / "src" / "shapes.ts").read_text() == printed, (
+        "write it anew: python scripts/page_types.py"
+    )
+
+
 def test_the_site_builds_and_asks_nobody_else(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", tmp_path],

@@ -1,4 +1,4 @@
-"""What a certificate says of itself, and whether it ends soon."""
+"""The names and the expiry date of a certificate, and whether it expires soon."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _SOON = datetime.timedelta(days=21)
 
 @dataclass(frozen=True)
 class CertificateFacts:
-    """The host names that it is good for, and its end."""
+    """The host names that it is valid for, and when it expires."""
 
     names: tuple[str, ...]
     ends_at: datetime.datetime
 
 
 def describe(pem: str) -> CertificateFacts:
-    """Of the first certificate in a PEM text; ImportError where cryptography is not installed."""
+    """For the first certificate in a PEM text. ImportError if cryptography is not installed."""
     from cryptography import x509
 
     certificate = x509.load_pem_x509_certificate(pem.encode())

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 class RunyardError(Exception):
-    """Something a user can understand and mend. The command line prints it as one message.
+    """An error that a user can understand and fix. The command line prints it as one message.
 
     `what` names the failure and the thing it happened to; `said` quotes the operating system or
     another tool; `mend` is the next thing to try.
@@ -23,7 +23,7 @@ class RunyardError(Exception):
         self.mend = mend
 
     def to_json(self) -> dict[str, str | None]:
-        """The error as data: for `--json`, and to hand it from one process to another."""
+        """The error as data: for `--json`, and to pass it to another process."""
         return {
             "error": type(self).__name__,
             "what": self.what,
@@ -39,7 +39,7 @@ class UsageError(RunyardError):
 
 
 class ConfigError(RunyardError):
-    """A file of the user's asks for something that cannot be; nothing was started."""
+    """A file of the user asks for something impossible; nothing was started."""
 
     exit_code = 2
 
@@ -53,7 +53,7 @@ class ServerError(RunyardError):
 
 
 class NotFoundError(RunyardError):
-    """What the user named is not there."""
+    """What the user named does not exist."""
 
 
 class ProgramError(RunyardError):
@@ -66,14 +66,45 @@ class ProgramError(RunyardError):
         self.exit_code = exit_code
 
 
+def format_error(error: RunyardError) -> str:
+    """What failed, the tool's own words, what to do next."""
+    lines = [f"runyard: {error.what}"]
+    if error.said:
+        lines.append(f"  said: {error.said}")
+    if error.mend:
+        lines.append(f"  try:  {error.mend}")
+    return "\n".join(lines)
+
+
 _BY_NAME: Mapping[str, type[RunyardError]] = {
     kind.__name__: kind for kind in (RunyardError, StateError, ServerError, NotFoundError)
 }
 
 
 def from_json(record: Mapping[str, str | None]) -> RunyardError:
-    """The error that another process handed over with `RunyardError.to_json`."""
+    """The error that another process passed on with `RunyardError.to_json`."""
     kind = _BY_NAME.get(record.get("error") or "", RunyardError)
     return kind(
         record.get("what") or "unknown error", said=record.get("said"), mend=record.get("mend")
+    )
+
+
+def of_system(error: OSError) -> RunyardError:
+    """What the operating system refused, where nobody expected it."""
+    import errno
+
+    mends = {
+        errno.ENOSPC: "free some space on the disk that it writes to",
+        errno.EDQUOT: "your quota there is used up: free some space",
+        errno.EACCES: "look who may read and write there: ls -ld",
+        errno.EPERM: "look who may read and write there: ls -ld",
+        errno.EROFS: "choose another place: that one cannot be written to",
+        errno.ENOENT: "check the path, and that its folder is there",
+        errno.EMFILE: "too many files are open: ulimit -n",
+    }
+    place = f" at {error.filename}" if error.filename else ""
+    return RunyardError(
+        f"the operating system refused something{place}",
+        said=error.strerror or error,
+        mend=mends.get(error.errno or 0, "the same command with --debug shows where"),
     )

@@ -32,8 +32,8 @@ def file_system_of(path: str, mounts: str) -> str:
         fields = line.split(" ")
         if len(fields) < 3:
             continue
-        # Spaces and the like stand there as octal escapes.
-        point = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), fields[1])
+        # Spaces and similar characters are octal escapes there.
+        point = re.sub(r"\\([0-7]{3})", lambda mount: chr(int(mount[1], 8)), fields[1])
         inside = path == point or path.startswith(point.rstrip("/") + "/")
         if inside and len(point) >= len(best):
             best, kind = point, fields[2]

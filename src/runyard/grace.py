@@ -1,6 +1,7 @@
-"""How long before a job's end its programs are told to save, where nobody says anything else.
+"""The default time between the signal to save and the end of the job.
 
-The script asks Slurm for a signal at that time, and the agent goes by its own clock: both by this.
+The script asks Slurm for a signal at that time, and the agent uses its own clock. Both use this
+module, so that they agree.
 """
 
 from __future__ import annotations
@@ -10,5 +11,5 @@ _SHARE_OF_TIME = 0.1
 
 
 def usual_grace(seconds: float | None) -> float:
-    """Of a job of so many seconds; None: a job without end."""
+    """For a job of so many seconds; None: a job without a time limit."""
     return _LONGEST if seconds is None else min(_LONGEST, seconds * _SHARE_OF_TIME)

@@ -1,7 +1,7 @@
-"""The state folder: where everything that runyard keeps lies, and who may read it.
+"""The state folder: where runyard stores everything, and who may read it.
 
-`RUNYARD_HOME` names it, `~/.runyard` is the default. Several can stand side by side; each has a
-server, a key and a database of its own.
+`RUNYARD_HOME` names it; the default is `~/.runyard`. There can be several; each has its own
+server, key and database.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Home:
 
     @property
     def runs(self) -> Path:
-        """One folder a run started here: what its wandb client keeps."""
+        """One folder for each run that was started here, with the files of its wandb client."""
         return self.path / "runs"
 
     @property
@@ -57,13 +57,18 @@ class Home:
         return self.path / "server.json"
 
     @property
+    def login(self) -> Path:
+        """The address of somebody else's server, where the user has logged in there."""
+        return self.path / "login"
+
+    @property
     def server_jobs(self) -> Path:
-        """Where the server is a Slurm job: which; see `client/server_jobs.py`."""
+        """The jobs of a server that runs as Slurm jobs; see `client/server_jobs.py`."""
         return self.path / "server-jobs.json"
 
     @property
     def server_lock(self) -> Path:
-        """Held by the server for as long as it lives."""
+        """Held by the server as long as it lives."""
         return self.path / "server.lock"
 
     @property
@@ -77,7 +82,7 @@ class Home:
 
     @property
     def crash_log(self) -> Path:
-        """What the server process printed outside its log: a crash's last words."""
+        """What the server process printed outside of its log, such as the last lines of a crash."""
         return self.path / "server.out"
 
     @property
@@ -93,7 +98,8 @@ class Home:
 
 @dataclass(frozen=True)
 class Discovery:
-    """How commands and jobs find the server. Outlives it, so that a restart keeps port and key."""
+    """How commands and jobs find the server. It outlives the server, so a restart keeps port and
+    key."""
 
     url: str
     key: str
@@ -105,21 +111,27 @@ class Discovery:
     started_at: float
     running: bool
     node_key: str = ""
-    """What agents on nodes come with: a key for runs only, which administers nothing."""
+    """The first key of agents on nodes. It is for runs only and cannot administer."""
     authority: str = ""
-    """The certificate (PEM) by which clients know the server; empty where it speaks plain HTTP."""
+    """The certificate (PEM) that clients trust; empty if the server uses plain HTTP."""
     tls_cert: str = ""
-    """A certificate of the user's own, its key, and the authority behind it: files."""
+    """The user's own certificate, its key, and its authority, as file names."""
     tls_key: str = ""
     tls_ca: str = ""
     public_url: str = ""
-    """The address by which people come, where a proxy stands in front."""
+    """The address that people use, if there is a proxy in front of the server."""
     proxies: str = ""
-    """Addresses of the proxies that are believed, with commas between them."""
+    """Addresses of trusted proxies, separated by commas."""
+
+
+# Types of the fields of `Discovery`, by their annotations.
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "str": str, "int": int, "float": (int, float), "bool": bool,
+}  # fmt: skip
 
 
 def locate(environ: Mapping[str, str] = os.environ) -> Home:
-    """The state folder that the environment asks for."""
+    """The state folder that the environment names."""
     named = environ.get("RUNYARD_HOME") or "~/.runyard"
     try:
         path = Path(named).expanduser()
@@ -133,11 +145,11 @@ def locate(environ: Mapping[str, str] = os.environ) -> Home:
 
 
 def prepare(home: Home) -> None:
-    """Make the state folder if it is missing, and refuse one that is not safely ours."""
+    """Create the state folder if it does not exist; refuse one that is not safely the user's."""
     path = home.path
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = path.stat()
+        status = path.stat()
     except (FileExistsError, NotADirectoryError) as error:
         raise StateError(
             f"the state folder {path} is not a folder",
@@ -146,9 +158,9 @@ def prepare(home: Home) -> None:
         ) from error
     except OSError as error:
         raise _unusable(path, error) from error
-    if found.st_uid != os.geteuid():
+    if status.st_uid != os.geteuid():
         raise StateError(
-            f"the state folder {path} belongs to {_user_name(found.st_uid)}, not to you",
+            f"the state folder {path} belongs to {_user_name(status.st_uid)}, not to you",
             mend="set RUNYARD_HOME to a folder of your own",
         )
     marker = path / MARKER
@@ -156,7 +168,7 @@ def prepare(home: Home) -> None:
         if not marker.exists():
             _refuse_foreign(path, marker)
             write_whole(marker, _MARKER_TEXT)
-        if stat.S_IMODE(found.st_mode) != 0o700:
+        if stat.S_IMODE(status.st_mode) != 0o700:
             path.chmod(0o700)
         for folder in (home.files, home.blobs, home.runs, home.spool):
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -168,7 +180,7 @@ def prepare(home: Home) -> None:
 
 @contextlib.contextmanager
 def using(home: Home) -> Iterator[None]:
-    """What the operating system refuses in the state folder is told with what to do about it."""
+    """Turn errors of the operating system in the state folder into errors that say what to do."""
     try:
         yield
     except OSError as error:
@@ -176,8 +188,8 @@ def using(home: Home) -> Iterator[None]:
 
 
 def _refuse_foreign(path: Path, marker: Path) -> None:
-    # The marker is the first thing written, so beside a missing one stands nothing but another
-    # command's half-written marker.
+    # The marker is written first. So if it is missing, the folder can hold only the half-written
+    # marker of another command.
     foreign = [entry.name for entry in path.iterdir() if MARKER not in entry.name]
     if foreign and not marker.exists():
         raise StateError(
@@ -187,7 +199,7 @@ def _refuse_foreign(path: Path, marker: Path) -> None:
 
 
 def read_discovery(home: Home) -> Discovery | None:
-    """The discovery file, or None where no server was ever started (or the file is damaged)."""
+    """The discovery file, or None if no server was ever started (or the file is damaged)."""
     try:
         content = home.discovery.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -195,26 +207,19 @@ def read_discovery(home: Home) -> Discovery | None:
     except OSError as error:
         raise _unusable(home.path, error) from error
     try:
-        told = json.loads(content)
-        # A newer version may say more than we know, an older one less.
-        known = [field.name for field in fields(Discovery) if field.name in told]
-        found = Discovery(**{name: told[name] for name in known})
+        record = json.loads(content)
+        # A newer version may have more fields than this one, an older version fewer.
+        known = [field.name for field in fields(Discovery) if field.name in record]
+        discovery = Discovery(**{name: record[name] for name in known})
     except (ValueError, TypeError, KeyError):
         return None
-    return found if _is_sound(found) else None
+    return discovery if _is_sound(discovery) else None
 
 
-def _is_sound(found: Discovery) -> bool:
-    keys = (found.key, found.node_key)
-    texts = (found.url, *keys, found.hostname, found.listen, found.version)
-    tls = (found.authority, found.tls_cert, found.tls_key, found.tls_ca)
-    proxy = (found.public_url, found.proxies)
-    return (
-        all(isinstance(text, str) for text in (*texts, *tls, *proxy))
-        and isinstance(found.pid, int)
-        and isinstance(found.port, int)
-        and isinstance(found.started_at, int | float)
-        and isinstance(found.running, bool)
+def _is_sound(discovery: Discovery) -> bool:
+    return all(
+        isinstance(getattr(discovery, field.name), _TYPES[str(field.type)])
+        for field in fields(Discovery)
     )
 
 
@@ -223,15 +228,15 @@ def write_discovery(home: Home, discovery: Discovery) -> None:
 
 
 def mark_stopped(home: Home) -> None:
-    """Say in the discovery file that the server ended by itself."""
+    """Write into the discovery file that the server ended in an orderly way."""
     discovery = read_discovery(home)
     if discovery is not None:
         write_discovery(home, replace(discovery, running=False))
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a private file whole or not at all: aside, to disk, then renamed."""
-    # mkstemp makes it 0600 whatever the umask.
+    """Write a private file completely or not at all: a temporary file, fsync, rename."""
+    # mkstemp creates it with mode 0600, whatever the umask is.
     handle, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -241,6 +246,19 @@ def write_whole(path: Path, text: str) -> None:
         Path(aside).replace(path)
     except BaseException:
         Path(aside).unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def written_aside(path: Path) -> Iterator[Path]:
+    """A temporary file for new content, which is renamed to `path` at the end, so `path` is never
+    half written."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield aside
+        aside.replace(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
         raise
 
 

@@ -1,4 +1,4 @@
-"""A lock on the state folder that the kernel gives back when its holder dies, however it dies."""
+"""A lock on the state folder. The kernel releases it when its holder dies, however it dies."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 # Lustre without the mount option `flock` and some FUSE file systems answer with one of these.
 _NO_LOCKS_HERE = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL}
-# Not TMPDIR: jobs and shells have their own, and would not meet.
+# Not TMPDIR: jobs and shells have their own TMPDIR, so their locks would not exclude each other.
 _STAND_INS = "/tmp"  # noqa: S108
 
 
 class FolderLock:
     """An exclusive lock named by a path. Held until `release`, or the end of the process.
 
-    On NFS the kernel carries it over the network. Where the file system has no locks, it is
-    taken on a local file instead, and then holds for this machine only.
+    On NFS it works between machines. If the file system has no locks, the lock is taken on a
+    local file instead, and then holds for this machine only.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -32,8 +32,8 @@ class FolderLock:
         self.this_machine_only = False
 
     def is_free(self) -> bool:
-        """Whether nobody holds it. Askers do not get in each other's way, nor in a taker's."""
-        # Opened for reading and never made: asking leaves nothing behind in somebody's folder.
+        """Whether nobody holds it. This call disturbs neither other calls nor `acquire`."""
+        # Opened for reading and never created, so this call leaves no file behind.
         try:
             taken = self._acquire(fcntl.LOCK_SH, 0.0, os.O_RDONLY)
         except FileNotFoundError:
@@ -42,8 +42,8 @@ class FolderLock:
         return taken
 
     def acquire(self, timeout: float = 0.0) -> bool:
-        """Take the lock, waiting at most `timeout` seconds. Says whether it was taken."""
-        # An asker's shared lock lasts microseconds; it must not turn a taker away.
+        """Take the lock; wait at most `timeout` seconds. Returns whether it was taken."""
+        # The shared lock of `is_free` lasts microseconds; it must not make this call fail.
         return self._acquire(fcntl.LOCK_EX, max(timeout, 0.5), os.O_RDWR | os.O_CREAT)
 
     def _acquire(self, kind: int, timeout: float, mode: int) -> bool:
@@ -72,7 +72,8 @@ class FolderLock:
 
     @property
     def handles(self) -> tuple[int, ...]:
-        """What holds it: whoever inherits it holds the lock too, until the last of them ends."""
+        """The file descriptors of the lock. A process that inherits them holds the lock too; it is
+        free when the last of them has ended."""
         return () if self._handle is None else (self._handle,)
 
     def release(self) -> None:

@@ -1,4 +1,4 @@
-"""The files that Slurm writes what a job prints into: found by their pattern, in order of tasks."""
+"""Finds the log files of a job by their pattern, in the order of tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NUMBERS = re.compile(r"(\d+)")
 
 @dataclass(frozen=True)
 class LogPattern:
-    """Where a job's logs are, as it was told to Slurm: `.../%A_%a.log`."""
+    """Where a job's logs are, as in its request to Slurm: `.../%A_%a.log`."""
 
     text: str | None
     job_id: str
@@ -20,28 +20,28 @@ class LogPattern:
     is_array: bool
 
     def find(self, task: str | None = None) -> dict[Path, str]:
-        """The files that there are, of every task or of one, each with its label: 40_7, 40-n2."""
+        """The existing files of all tasks or of one, each with its label: 40_7, 40-n2."""
         if not self.text:
             return {}
         known = {"A": self.job_id, "j": None if self.is_array else self.job_id,
                  "a": task, "x": self.name, "%": "%"}  # fmt: skip
         parts = re.split(r"%\d*(\w|%)", self.text)
-        # Text and letters by turns: Slurm's letters that we do not know stand for anything.
+        # Text and letters alternate. Letters that are not known here match anything.
         whole = "".join(
             glob.escape(part) if place % 2 == 0 else _filled(known.get(part))
             for place, part in enumerate(parts)
         )
-        found = set(glob.glob(whole))  # noqa: PTH207  (whole patterns)
+        paths = set(glob.glob(whole))  # noqa: PTH207  (whole patterns)
         if not self.is_array and task is None:
-            # A job over several nodes has a log of each beside its own.
+            # A job over several nodes has one more log for each node.
             base, dot, suffix = whole.rpartition(".")
-            found |= set(glob.glob(f"{base}-*{dot}{suffix}"))  # noqa: PTH207
-        return {Path(path): self._label(path) for path in sorted(found, key=_natural)}
+            paths |= set(glob.glob(f"{base}-*{dot}{suffix}"))  # noqa: PTH207
+        return {Path(path): self._label(path) for path in sorted(paths, key=_natural)}
 
     def _label(self, path: str) -> str:
-        # What stands before the job's number is the same for all of them.
-        found = re.search(rf"(?<!\d){self.job_id}(?!\d).*", Path(path).stem)
-        return found[0] if found else self.job_id
+        # The part before the job's number is the same for all of them.
+        match = re.search(rf"(?<!\d){self.job_id}(?!\d).*", Path(path).stem)
+        return match[0] if match else self.job_id
 
 
 def _filled(value: str | None) -> str:

@@ -1,11 +1,11 @@
-"""Which server owns a state folder, also where the file locks of two machines do not meet.
+"""Which server owns a state folder, also if file locks do not work between machines.
 
-`flock` holds on one machine only on some network mounts (Lustre `localflock`, BeeGFS, NFS with
-`local_lock`). So the server also keeps a claim in the folder and changes a number in it every few
-seconds, its heartbeat. Whoever wants to start a server on another machine watches that number by
-its own clock; clocks of two machines are never compared. A claim is replaced only when the number
-has stood still for ten heartbeats and the old address does not answer. This module reads claims;
-`server/ownership.py` makes them.
+On some network mounts (Lustre `localflock`, BeeGFS, NFS with `local_lock`), `flock` works on one
+machine only. So the server also writes a claim into the folder and changes a number in it every few
+seconds, its heartbeat. A process that wants to start a server on another machine watches that
+number by its own clock; the clocks of two machines are never compared. A claim is replaced only if
+the number has not changed for ten heartbeats and the old address does not answer. This module reads
+claims; `server/ownership.py` writes them.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _DEFAULT_HEARTBEAT = 3.0
 BEATS_UNTIL_DEAD = 10
 LOOK_EVERY = 0.1
 _ANSWER_SECONDS = 3.0
-# The heartbeat is overwritten in place, so it always has as many digits.
+# The heartbeat is overwritten in place, so its number of digits is fixed.
 BEAT_DIGITS = 12
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What the owner of a state folder says of itself."""
+    """The claim that the owner of a state folder writes."""
 
     token: str
     hostname: str
@@ -45,7 +45,8 @@ class Claim:
 
     @property
     def is_of_this_machine(self) -> bool:
-        """Whether file locks tell if its server lives: it ran here, since the machine started."""
+        """Whether its server started on this machine since the last boot, so that file locks show
+        if it lives."""
         return (self.hostname, self.boot) == (socket.gethostname(), boot_id())
 
     @property
@@ -54,7 +55,7 @@ class Claim:
         return f"{self.token}:{self.beat}"
 
     def is_of(self, discovery: Discovery) -> bool:
-        """Whether the address there is this server's."""
+        """Whether `discovery` describes the server of this claim."""
         return (self.hostname, self.pid) == (discovery.hostname, discovery.pid)
 
 
@@ -67,14 +68,14 @@ def claim_path(home: Home) -> Path:
 
 
 def read_claim(home: Home) -> Claim | None:
-    """The claim on the folder; None where no server has one."""
+    """The claim on the folder; None if there is none."""
     for last in (False, False, True):
         try:
             record = json.loads(claim_path(home).read_bytes())
             return Claim(**{field.name: record[field.name] for field in fields(Claim)})
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except (ValueError, TypeError, LookupError):  # Damaged, so nobody's.
+        except (ValueError, TypeError, LookupError):  # Damaged: counts as no claim.
             if last:
                 return None
         except OSError as error:
@@ -85,7 +86,7 @@ def read_claim(home: Home) -> Claim | None:
 
 
 def owner_elsewhere(home: Home, seconds: float | None = None) -> Claim | None:
-    """The claim of a live server on another machine; looks for at most `seconds`."""
+    """The claim of a live server on another machine; watches it for at most `seconds`."""
     claim = read_claim(home)
     if claim is None or claim.is_of_this_machine:
         return None
@@ -93,7 +94,7 @@ def owner_elsewhere(home: Home, seconds: float | None = None) -> Claim | None:
 
 
 def lives(home: Home, claim: Claim, seconds: float | None = None) -> bool:
-    """Whether the server of a claim answers, or its heartbeat goes on."""
+    """Whether the server of a claim answers, or its heartbeat continues."""
     if _answers(home, claim):
         return True
     end = time.monotonic() + (
@@ -110,7 +111,7 @@ def lives(home: Home, claim: Claim, seconds: float | None = None) -> bool:
 
 
 def _answers(home: Home, claim: Claim) -> bool:
-    """Whether our server answers at the address that the folder names."""
+    """Whether a server that knows the key answers at the address in the folder."""
     discovery = read_discovery(home)
     if discovery is None or not claim.is_of(discovery):
         return False
@@ -134,5 +135,5 @@ def read_text(path: Path) -> str | None:
 
 
 def boot_id() -> str:
-    """Another one after each start of the machine; nothing where the system has none."""
+    """Changes with each boot of the machine; empty if the system has none."""
     return (read_text(Path("/proc/sys/kernel/random/boot_id")) or "").strip()

@@ -2,15 +2,14 @@
 
     python -m runyard.port_holder --home STATE_FOLDER --sockets 3,4 --server 5 --meeting 6
 
-The port of a dead server can be bound by any user of the machine, who then gets what the server's
-clients send: keys. So the server starts this process beside itself, with the sockets on which it
-listens. While the server lives, the holder does nothing. When the server was killed, the holder
-answers 503, so that clients keep what they have and try again, until the next server takes the
-sockets over. It ends with an orderly end of the server, when the state folder is gone, or a day
-after the last server.
+Any user of the machine can bind the port of a dead server, and then receives what clients send:
+keys. So the server starts this process, which has the same listening sockets. While the server
+lives, the holder does nothing. If the server is killed, the holder answers 503, so that clients
+keep their data and try again, until the next server takes over the sockets. It ends with an orderly
+end of the server, when the state folder is gone, or a day after the last server.
 
-They meet at an abstract Unix socket (Linux), whose name nobody without the key can guess, and each
-makes sure that the other is a process of the same user.
+Server and holder meet at an abstract Unix socket (Linux). Nobody can guess its name without the
+key, and each side checks that the other is a process of the same user.
 """
 
 from __future__ import annotations
@@ -50,15 +49,15 @@ _AWAY = (
 
 
 class Holder:
-    """The server's side. As long as this object is there, the holder leaves the port to us."""
+    """The server's side. While its connection is open, the holder leaves the port to the server."""
 
     def __init__(self, line: socket.socket, sockets: list[socket.socket]) -> None:
         self._line = line
         self.sockets = sockets
-        """What it holds; ours to use as well."""
+        """The sockets that it holds; the server uses them too."""
 
     def end(self) -> None:
-        """Let go of the port; comes back when the process is over."""
+        """Release the port; returns when the process has ended."""
         with contextlib.suppress(OSError):
             self._line.settimeout(_PATIENCE_SECONDS)
             self._line.sendall(_END)
@@ -66,12 +65,12 @@ class Holder:
         self._line.close()
 
     def leave(self) -> None:
-        """Go without ending it: from now on it answers."""
+        """Disconnect without ending it: from now on it answers clients."""
         self._line.close()
 
 
 def start_holder(home: Home, key: str, sockets: Sequence[socket.socket]) -> Holder | None:
-    """A new holder of these sockets; None where there can be none."""
+    """A new holder of these sockets; None if there cannot be one."""
     import subprocess
 
     if sys.platform != "linux" or not _hold_seconds():
@@ -80,10 +79,10 @@ def start_holder(home: Home, key: str, sockets: Sequence[socket.socket]) -> Hold
     with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as meeting:
         try:
             meeting.bind(_meeting_place(home, key))
-        except OSError:  # There is one already.
+        except OSError:  # There is already a holder.
             ours.close()
             return None
-        # From now on, so that whoever looks for the holder finds it while it still starts.
+        # Listen already now, so that others find the holder while it still starts.
         meeting.listen(8)
         handles = [bound.fileno() for bound in sockets]
         command = [sys.executable, "-m", "runyard.port_holder", "--home", str(home.path)]
@@ -94,15 +93,15 @@ def start_holder(home: Home, key: str, sockets: Sequence[socket.socket]) -> Hold
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             pass_fds=[*handles, theirs.fileno(), meeting.fileno()],
-            start_new_session=True,  # What ends the server's group or terminal does not end it.
+            start_new_session=True,  # It survives the server's group and terminal.
             cwd="/",
         )
-    process.returncode = 0  # It outlives us; Popen must not warn about that.
+    process.returncode = 0  # It outlives this process; Popen must not warn about that.
     return Holder(ours, list(sockets))
 
 
 def find_holder(home: Home, key: str) -> Holder | None:
-    """The holder of a state folder's port, which leaves the port to us from now on; or None."""
+    """The holder of a state folder's port, which hands over the port; None if there is none."""
     if sys.platform != "linux":
         return None
     line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -112,21 +111,21 @@ def find_holder(home: Home, key: str) -> Holder | None:
         if not _is_ours(line):
             raise PermissionError("that process is another user's")
         line.sendall(_TAKE)
-        said, handles, _, _ = socket.recv_fds(line, 1, _MOST_SOCKETS)
+        message, handles, _, _ = socket.recv_fds(line, 1, _MOST_SOCKETS)
         sockets = [socket.socket(fileno=handle) for handle in handles]
     except OSError:
         line.close()
         return None
     for bound in sockets:
         bound.set_inheritable(False)
-    if not said or not sockets:
+    if not message or not sockets:
         line.close()
         return None
     return Holder(line, sockets)
 
 
 def end_holder(home: Home, key: str) -> None:
-    """Let go of the port of a server that is not there any more."""
+    """Release the port of a server that is gone."""
     holder = find_holder(home, key)
     if holder is not None:
         for bound in holder.sockets:
@@ -135,7 +134,7 @@ def end_holder(home: Home, key: str) -> None:
 
 
 def _meeting_place(home: Home, key: str) -> str:
-    """A copy of the state folder has the same key, and another path."""
+    """Its name depends on the path too: a copy of the state folder has the same key."""
     return "\0runyard-port-" + prove(hash_key(key), "port holder", os.path.realpath(home.path))[:40]
 
 
@@ -149,7 +148,7 @@ def _hold_seconds() -> float:
 
 
 class _Process:
-    """The holder itself: one thread that waits for a server, for clients, and for the time."""
+    """The holder itself: one thread that waits for a server, for clients, and for its end time."""
 
     def __init__(
         self,
@@ -166,7 +165,7 @@ class _Process:
         self._selector = selectors.DefaultSelector()
         self._meeting = meeting
         self._selector.register(meeting, selectors.EVENT_READ, self._meet)
-        # Clients that were told that nobody is there, and until when they may read that.
+        # Clients that get the answer 503, and until when they may read it.
         self._clients: dict[socket.socket, float] = {}
         self._server: socket.socket | None = server
         self._until = 0.0
@@ -185,7 +184,7 @@ class _Process:
                 return
 
     def _has_folder(self) -> bool:
-        """Whether the state folder is there, and still the one whose port this was."""
+        """Whether the state folder still exists, with the same key."""
         discovery = read_discovery(self._home)
         return discovery is not None and discovery.key == self._key
 
@@ -198,12 +197,12 @@ class _Process:
 
     def _hear(self, peer: socket.socket) -> None:
         try:
-            said = peer.recv(1)
+            message = peer.recv(1)
         except OSError:
-            said = b""
-        if said == _END:
-            os._exit(0)  # At once: whoever waits for our end hears it when we are gone.
-        if said == _TAKE:
+            message = b""
+        if message == _END:
+            os._exit(0)  # At once: the other side waits for the end of this process.
+        if message == _TAKE:
             self._let_serve(peer)
             return
         self._selector.unregister(peer)
@@ -216,7 +215,7 @@ class _Process:
             for bound in self._sockets:
                 self._selector.unregister(bound)
         self._server = peer
-        with contextlib.suppress(OSError):  # It died just now: its end is heard next.
+        with contextlib.suppress(OSError):  # It has just died; the next event is its end.
             socket.send_fds(peer, [_TAKE], [bound.fileno() for bound in self._sockets])
 
     def _serve_in_its_place(self) -> None:
@@ -228,7 +227,7 @@ class _Process:
     def _accept(self, bound: socket.socket) -> None:
         try:
             client, _ = bound.accept()
-        except OSError:  # It went away again.
+        except OSError:  # The client has disconnected again.
             return
         if len(self._clients) >= _MOST_CLIENTS:
             self._drop(next(iter(self._clients)))
@@ -237,14 +236,14 @@ class _Process:
         self._selector.register(client, selectors.EVENT_READ, partial(self._answer, client, [b""]))
 
     def _answer(self, client: socket.socket, head: list[bytes]) -> None:
-        """Read what it asks, tell it that nobody is there, and wait until it has read that.
+        """Read the request, answer 503, and wait until the client has read the answer.
 
-        To close while there is something unread would take the answer away from the client.
+        If the connection were closed with unread data, the client would lose the answer.
         """
         try:
             data = client.recv(_LONGEST_HEAD)
             if data[:1] == _TLS_HANDSHAKE and not head[0]:
-                data = b""  # It can be told nothing; a connection that ends is tried again.
+                data = b""  # A TLS client cannot read an answer here; it will connect again.
             if data and b"\r\n\r\n" not in head[0]:
                 head[0] = (head[0] + data)[-_LONGEST_HEAD:]
                 if b"\r\n\r\n" in head[0]:
@@ -262,7 +261,7 @@ class _Process:
 
 
 def main(words: Sequence[str]) -> None:
-    """The words are our own: `start_holder` has them."""
+    """The arguments come from `start_holder`."""
     options = dict(zip(words[::2], words[1::2], strict=True))
     sockets = [socket.socket(fileno=int(handle)) for handle in options["--sockets"].split(",")]
     server, meeting = (

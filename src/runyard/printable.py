@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-# Control characters but for tab and newline, and those that turn the direction of writing around.
+# Control characters except tab and newline, and those that reverse the direction of text.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 # Colours, cursor movements, window titles: what programs write to a terminal on purpose.
 _SEQUENCES = re.compile(
@@ -20,17 +20,17 @@ _SEQUENCES = re.compile(
 
 
 def printable(text: str) -> str:
-    """The text with its control characters shown instead of done."""
+    """The text with its control characters shown as text."""
     return _CONTROLS.sub(_shown, text)
 
 
 def plain_console(text: str) -> str:
-    """What a program printed, as lines of text: without colours, each redrawn line on its own."""
+    """The output of a program as lines of text: without colours, each redrawn line on its own."""
     return printable(_SEQUENCES.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
 
 
 def json_escaped(text: str) -> str:
-    """JSON whose control characters, which may stand in it as they are, are escaped."""
+    """JSON text in which control characters are escaped."""
     return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

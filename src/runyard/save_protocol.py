@@ -5,23 +5,23 @@
 
 from __future__ import annotations
 
-# EX_TEMPFAIL of sysexits.h: the program has saved, and asks to be continued later.
+# EX_TEMPFAIL of sysexits.h: the program has saved, and asks to be requeued.
 GO_ON = 75
-# Left in the checkpoint folder for launchers that turn every exit code into 1, as torchrun does.
+# Written into the checkpoint folder, because some launchers (torchrun) turn every exit code into 1.
 GO_ON_NOTE = "go-on"
-# Left there as soon as a program looks for its checkpoint, before there is one.
+# Written as soon as a program looks for its checkpoint, before a checkpoint exists.
 USED_NOTE = ".used"
-# The file of a checkpoint that says what belongs to it.
+# The manifest of a checkpoint.
 MANIFEST = "manifest.json"
-# Names the folder where programs keep how fast their earlier runs were (`train/courses.py`).
+# Names the folder in which programs store the pace of their earlier runs (`train/courses.py`).
 COURSES = "RUNYARD_COURSES"
 
 
 def courses_folder(home: str, project: str) -> str:
-    """Of a project's programs, in the state folder."""
+    """The folder of a project's programs, in the state folder."""
     return f"{home}/courses/{path_part(project)}"
 
 
 def path_part(text: str) -> str:
-    """A name as a part of a path."""
+    """A name that is safe as a part of a path."""
     return "".join(char if char.isalnum() or char in "-_" else "-" for char in text)[:100] or "-"

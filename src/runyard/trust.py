@@ -1,8 +1,9 @@
-"""TLS between runyard's own processes: clients believe the state folder's authority and no other.
+"""TLS between runyard's own processes: clients trust only the authority of the state folder.
 
-`server.json` holds the authority's certificate beside the key (`Discovery.authority`). A server is
-believed by that alone, under one fixed name: it may move, and be reached by an address, through a
-relay or through a tunnel. An https address without an authority is refused, never tried unverified.
+`server.json` holds the authority's certificate beside the key (`Discovery.authority`). Clients
+verify a server only by that, under one fixed name. So the server may move, and may be reached by an
+address, through a relay or through a tunnel. An https address without an authority is refused,
+never tried unverified.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import urllib.parse
 
 from runyard.errors import ServerError
 
-# In every certificate that the authority signs; asked for in the handshake, looked up nowhere.
+# In every certificate that the authority signs. Used in the handshake, never looked up in DNS.
 SERVER_NAME = "server.runyard.internal"
 # TLS carries at most 16 kB a record.
 _READ_AT_ONCE = 1 << 18
@@ -36,7 +37,7 @@ def pinned_context(authority: str) -> ssl.SSLContext:
 
 
 def open_http(url: str, authority: str, timeout: float) -> http.client.HTTPConnection:
-    """A connection to our server, not connected yet."""
+    """A connection to runyard's server, not connected yet."""
     parts = urllib.parse.urlsplit(url)
     host = parts.hostname or "127.0.0.1"
     if parts.scheme == "https":
@@ -64,7 +65,7 @@ class _PinnedConnection(http.client.HTTPConnection):
 
 
 def why_refused(url: str, authority: str, timeout: float) -> str | None:
-    """What is wrong with the certificate of whoever listens there; None if nothing is."""
+    """What is wrong with the certificate of the process that listens there; None if nothing is."""
     connection = open_http(url, authority, timeout)
     try:
         connection.connect()
@@ -80,7 +81,7 @@ def why_refused(url: str, authority: str, timeout: float) -> str | None:
 
 
 class TlsBytes:
-    """TLS over any stream, without waiting: bytes from the wire in, bytes for the wire out."""
+    """TLS over any stream, without blocking: bytes from the wire in, bytes for the wire out."""
 
     def __init__(self, context: ssl.SSLContext, *, server_side: bool = False) -> None:
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -94,17 +95,17 @@ class TlsBytes:
         self.is_open = False
         """Whether the handshake is over."""
         self.is_closed = False
-        """Whether the other side has said that it sends no more."""
+        """Whether the other side has announced that it sends no more."""
         self._shake_hands()
 
     def send(self, plain: bytes) -> bytes:
-        """What to put on the wire for it. Nothing of it goes out before the handshake is over."""
+        """Bytes for the wire. No data goes out before the handshake is over."""
         self._waiting += plain
         self._write_waiting()
         return self._outgoing.read()
 
     def receive(self, wire: bytes) -> tuple[bytes, bytes]:
-        """What came, in plain, and what to put on the wire; ssl.SSLError where it is refused."""
+        """The decrypted data, and bytes for the wire; ssl.SSLError if it is refused."""
         self._incoming.write(wire)
         if not self.is_open:
             self._shake_hands()
@@ -119,9 +120,9 @@ class TlsBytes:
         return b"".join(pieces), self._outgoing.read()
 
     def last_words(self) -> bytes:
-        """What to put on the wire before it is closed, or after the other side was refused."""
+        """Bytes for the wire before it is closed, or after the other side was refused."""
         if self.is_open:
-            # The other side need not answer.
+            # The other side does not have to answer.
             with contextlib.suppress(ssl.SSLError):
                 self._tls.unwrap()
         return self._outgoing.read()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runyard.actions.watching.job_logs import LogFile, find_logs
-from runyard.client.jobs import Job
+from runyard.shapes.jobs import Job
 
 HOSTILE = ["plain", "with space", "quo'te", "[brackets]", "star*", "per%%cent", "ünï"]
 

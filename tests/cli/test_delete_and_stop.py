@@ -41,7 +41,7 @@ def test_delete(runyard: RunRunyard) -> None:
     assert [run["id"] for run in _runs(runyard)] == ["xyz3"]
 
     with Terminal([*RUNYARD, "delete", "xyz3"]) as terminal:
-        terminal.expect(r"delete this run for good\? \[y/N\]")
+        terminal.expect(r"put this run into the trash\? \[y/N\]")
         terminal.type("n\n")
         terminal.expect("nothing was deleted")
     assert len(_runs(runyard)) == 1
@@ -50,6 +50,19 @@ def test_delete(runyard: RunRunyard) -> None:
         terminal.type("y\n")
         terminal.expect("deleted one/xyz3")
     assert _runs(runyard) == []
+
+    # The trash keeps them; a run can be put back, or go for good.
+    trash = json.loads(runyard("delete", "--trash", "--json").stdout)
+    assert [run["id"] for run in trash] == ["xyz3", "abc2", "abc1"]
+    assert all(29 * 86400 < run["gone_at"] - time.time() < 30 * 86400 for run in trash)
+    restored = runyard("delete", "--restore", "name-abc1", "one/abc2")
+    assert (restored.returncode, restored.stderr.count("restored one/")) == (0, 2)
+    assert {run["id"] for run in _runs(runyard)} == {"abc1", "abc2"}
+    assert "trash" in runyard("delete", "--restore", "never").stderr
+    assert runyard("delete", "--yes", "--now", "abc1").returncode == 0
+    assert [run["id"] for run in _runs(runyard)] == ["abc2"]
+    assert "deleted 1 runs for good" in runyard("delete", "--empty", "--yes").stderr
+    assert json.loads(runyard("delete", "--trash", "--json").stdout) == []
 
 
 def test_cancel_ends_a_program_without_wandb(runyard: RunRunyard) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from runyard.cli.admin.env import SHELLS, setting
+from runyard.actions.server.shell_variables import SHELLS, setting
 
 HOSTILE = [
     "plain",

@@ -13,7 +13,7 @@ import pytest
 
 from runyard.actions.retry import More, changed_flags
 from runyard.actions.submitting.last_request import with_last_request
-from runyard.config.flags import NO_FLAGS, Flags, Given
+from runyard.config.flags import NO_FLAGS, Flags, FlagValue
 from runyard.home import Home
 from tests.conftest import RunRunyard
 
@@ -87,6 +87,6 @@ def test_agents_that_are_added_ask_for_what_the_sweep_asked_for(
 
 
 def test_a_retry_with_half_as_much_memory_again_keeps_the_rest() -> None:
-    wanted = Flags({"resources.memory": Given(More(1.5, "+50%"), "--memory +50%")})
+    wanted = Flags({"resources.memory": FlagValue(More(1.5, "+50%"), "--memory +50%")})
     flags = changed_flags(wanted, {"memory": 100, "cpus": 2}, [])
     assert (flags["resources.memory"], flags["resources.cpus"]) == (150, 2)

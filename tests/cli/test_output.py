@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import time
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,6 +14,7 @@ from rich.console import Console
 
 from runyard.actions.watching.logs import last_lines
 from runyard.cli.output import duration, number, print_json, print_table
+from runyard.cli.watching import runs
 from runyard.cli.watching.sparkline import sparkline, thinned
 
 FINITE = some.floats(allow_nan=False, allow_infinity=False)
@@ -127,3 +130,24 @@ def test_in_a_narrow_terminal_the_longest_texts_are_cut(
     assert header.split() == ["ID", "NAME", "STATE"]
     assert row.split()[0::2] == ["a1b2c3d4", "finished"]
     assert len(row) <= 40
+
+
+def test_a_list_of_runs_fits_eighty_columns_and_shows_defined_metrics_first(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    summary: dict[str, Any] = {f"train/part_{place}": place / 7 for place in range(20)}
+    summary |= {"val/acc": {"max": 0.93125}, "zeta": 0.5, "_step": 9, "note": "text"}
+    run = {"key": 8, "id": "a1b2c3d4", "name": "a-very-long-name-of-a-run-with-its-settings",
+           "project": "p", "state": "finished", "created_at": time.time(),
+           "started_at": 0.0, "ended_at": 60.0, "summary": summary}  # fmt: skip
+    small = {**run, "id": "b2", "name": "tiny", "summary": {"loss": 0.25}}
+    best = {7: {"zeta": 0.125}}
+    runs._print_runs([run, small], best, is_one_project=False)  # type: ignore[list-item]
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line.rstrip()) for line in lines) <= 80
+    assert "val/acc (max)=0.9313" in lines[1]
+    assert lines[1].rstrip().endswith(f"+{len(summary) - 3}")
+    assert lines[2].rstrip().endswith("loss=0.25")
+    trial = {**small, "key": 7, "summary": summary}
+    runs._print_runs([trial], best, is_one_project=True)  # type: ignore[list-item]
+    assert "zeta (best)=0.125  zeta (last)=0.5" in capsys.readouterr().out

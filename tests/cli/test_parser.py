@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from runyard.cli.catalog import COMMANDS, FORMER, SUBCOMMANDS
-from runyard.cli.main import format_error, main
+from runyard.cli.main import main
 from runyard.cli.overview import OPTIONS
 from runyard.cli.parser import build_parser
-from runyard.errors import RunyardError
+from runyard.errors import RunyardError, format_error
 from runyard.version import __version__
 
 ROOT = Path(__file__).parents[2]

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from runyard.cli.main import main
-from runyard.client.sweeps import Sweep
 from runyard.home import Home
+from runyard.shapes.sweeps import Sweep
 from tests.conftest import run_runyard
 from tests.page.yard import SEARCH, Yard, loss_of, open_yard
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from runyard.cli.watching.show import summary_text
 from runyard.home import Home
 from tests.conftest import run_runyard
 from tests.node.terminals import RUNYARD, Terminal
@@ -130,6 +131,24 @@ def test_show_tells_what_is_known() -> None:
     assert shown.startswith("one/good  abc1  finished (exit code 0)\n")
     for fact in ("printf %s 'first", "tags: a, b c", "notes: a note", "took "):
         assert fact in shown
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"_type": "histogram", "bins": [-1.0, 0.0, 1.5], "values": [3, 4]},
+         "histogram, 2 bins from -1 to 1.5"),
+        ({"_type": "histogram", "values": [3], "packedBins": {"min": 0, "size": 1, "count": 1}},
+         "histogram"),
+        ({"_type": "graph-file", "path": "media/graph/graph_0.json", "size": 533},
+         "graph-file, media/graph/graph_0.json"),
+        ({"min": 0.5}, '{"min": 0.5}'),
+        (0.123456, "0.1235"),
+    ],
+)  # fmt: skip
+def test_media_in_the_summary_take_a_line_each(value: Any, text: str) -> None:
+    """`wandb.watch` leaves a histogram for each layer there."""
+    assert summary_text(value) == text
 
 
 def test_logs_print_what_the_run_printed() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from runyard.cli.watching.sweep_view import live
-from runyard.client.sweeps import Sweep, Trial
 from runyard.home import Home
 from runyard.report.settings import Aim, ranked, settings_of
+from runyard.shapes.sweeps import Sweep, Trial
 from tests.conftest import RunRunyard
 
 GRID: dict[str, Any] = {

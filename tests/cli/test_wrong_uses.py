@@ -12,13 +12,13 @@ import pytest
 
 from runyard.actions.run import one_line
 from runyard.actions.submitting import submission as submitting
-from runyard.cli.main import _refused_by_the_system, main
+from runyard.cli.main import main
 from runyard.cli.output import show
-from runyard.client.sweeps import Sweep
-from runyard.errors import RunyardError
+from runyard.errors import RunyardError, format_error, of_system
 from runyard.report.export import write_table
 from runyard.schedulers import commands
 from runyard.schedulers.slurm.commands import ask
+from runyard.shapes.sweeps import Sweep
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_a_program_that_is_not_there_is_guessed_by_its_kind(
 
 
 def test_what_the_system_refuses_has_a_place_and_a_mend() -> None:
-    told = _refused_by_the_system(OSError(errno.ENOSPC, "No space left on device", "/home/x"))
-    assert told.splitlines() == [
+    error = of_system(OSError(errno.ENOSPC, "No space left on device", "/home/x"))
+    assert format_error(error).splitlines() == [
         "runyard: the operating system refused something at /home/x",
         "  said: No space left on device",
         "  try:  free some space on the disk that it writes to",
     ]
-    assert "--debug" in _refused_by_the_system(OSError(errno.EIO, "Input/output error"))
+    assert "--debug" in format_error(of_system(OSError(errno.EIO, "Input/output error")))
 
 
 def test_a_table_into_a_folder_that_is_not_there(tmp_path: Path) -> None:

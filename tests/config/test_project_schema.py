@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 
 from runyard.config.project_shape import ProjectFile
-from runyard.config.schema import project_schema
-from runyard.config.settings_tables import profile_tables, project_tables, with_tables
+from runyard.config.settings_tables import (
+    profile_tables,
+    project_schema,
+    project_tables,
+    with_tables,
+)
 from runyard.reading.documents import read_document
 from runyard.reading.fields import Fields
 from runyard.reading.problems import Findings

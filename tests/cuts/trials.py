@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runyard.client.api import Api
-from runyard.client.sweeps import Sweep, Trial
 from runyard.node.attempt.checkpoints import saved_at
+from runyard.shapes.sweeps import Sweep, Trial
 from tests.conftest import run_runyard
 from tests.node.terminals import until
 from tests.train.frameworks import ROOT

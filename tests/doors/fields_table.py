@@ -27,12 +27,13 @@ _COLLECTION = (
     "digestAlgorithm id latestArtifact name project state tags updatedAt"
 )
 TYPES: Mapping[str, tuple[str, str]] = {
-    "Query": (OPEN, "__type artifact artifactCollection clientIDMapping entity model models project "
-              "serverInfo users viewer"),
+    "Query": (OPEN, "__type artifact artifactCollection clientIDMapping entity launchAgent model models "
+              "organization project serverInfo users viewer"),
     "Query.__type": (OPEN, "fields inputFields name"),
     "Query.__type.fields": (OPEN, "args name"),
     "Query.__type.inputFields": (OPEN, "name"),
     "Query.serverInfo": (OPEN, "cliVersionInfo features latestLocalVersionInfo"),
+    "Query.serverInfo.features": (OPEN, "isEnabled name"),
     "Query.serverInfo.cliVersionInfo": (OPEN, "max_cli_version min_cli_version"),
     "PageInfo": (OPEN, "endCursor hasNextPage"),
     "User": (SELF, "accountType admin apiKeys deletedAt email entity flags id name photoUrl teams username"),
@@ -55,8 +56,8 @@ TYPES: Mapping[str, tuple[str, str]] = {
     "Run.parquetHistory": (READERS, "liveData parquetUrls"),
     "Run.parquetHistory.liveData": (READERS, "_step"),
     "Sweep": (READERS, "agent agents bestLoss config controller createdAt description displayName "
-              "earlyStopJobRunning heartbeatAt id method name project runCount runCountExpected runs "
-              "scheduler state updatedAt"),
+              "earlyStopJobRunning heartbeatAt id method name priorRuns project runCount runCountExpected "
+              "runs scheduler state updatedAt"),
     "Agent": (READERS, "createdAt heartbeatAt host id name runs state totalRuns"),
     "ArtifactSequence": (READERS, _COLLECTION),
     "ArtifactPortfolio": (READERS, _COLLECTION),

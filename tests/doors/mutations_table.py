@@ -59,6 +59,8 @@ MUTATIONS: Mapping[str, Mutation] = {
         ENTITY,
         [
             {"id": "$run_gid", "entityName": "$entity", "modelName": "$project", "notes": "changed"},
+            {"id": "$run_v1_gid", "entityName": "$entity", "modelName": "$project", "notes": "changed"},
+            {"id": "$run_v1_gid", "notes": "changed"},
             {"name": "$run_id", "entityName": "$entity", "modelName": "$project", "notes": "changed"},
             {"name": "forked", "entityName": "$entity", "modelName": "$project", "config": _FORK},
             {"name": "of-sweep", "entityName": "$entity", "modelName": "$project", "sweep": "$sweep_id"},
@@ -67,9 +69,12 @@ MUTATIONS: Mapping[str, Mutation] = {
     "createRunFiles": Mutation(ENTITY, [{**_RUN, "files": ["$file"]}]),
     "markRunFilesUploaded": Mutation(ENTITY, [{**_RUN, "files": ["$file"]}]),
     "deleteFiles": Mutation(ENTITY, [{"files": ["$file_gid"]}], ends=True),
-    "deleteRun": Mutation(ENTITY, [{"id": "$run_gid", "deleteArtifacts": True}], ends=True),
-    "stopRun": Mutation(ENTITY, [{"id": "$run_gid"}]),
-    "updateRunState": Mutation(ENTITY, [{"id": "$run_gid", "state": "failed"}]),
+    "deleteRun": Mutation(ENTITY, [{"id": "$run_gid", "deleteArtifacts": True}, {"id": "$run_v1_gid"}], ends=True),
+    "stopRun": Mutation(ENTITY, [{"id": "$run_gid"}, {"id": "$run_v1_gid"}]),
+    "updateRunState": Mutation(
+        ENTITY,
+        [{"id": "$run_gid", "state": "failed"}, {"id": "$run_v1_gid", "state": "failed"}],
+    ),
     "rewindRun": Mutation(ENTITY, [{**_RUN, "metricName": "_step", "metricValue": 0}]),
     "notifyScriptableRunAlert": Mutation(ENTITY, [{**_RUN, "title": "new", "text": "new"}]),
     # Before an artifact is made with an id that a client chose.

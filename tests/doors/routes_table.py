@@ -91,7 +91,7 @@ ROUTES: Mapping[str, Door] = {
     "PUT /uploads/{token}": Door(SIGNED),
     "PUT /uploads/artifacts/{token}": Door(SIGNED),
     "PUT /uploads/manifests/{token}": Door(SIGNED),
-    "GET /downloads/artifacts/{token}": Door(SIGNED),
+    "GET /downloads/wandb_artifacts/{token}": Door(SIGNED),
     "GET /downloads/manifests/{token}/wandb_manifest.json": Door(SIGNED),
     # The server.
     "GET /api/health": Door(KEY, silent=True),
@@ -110,6 +110,7 @@ ROUTES: Mapping[str, Door] = {
     "POST /api/runs/{key:int}/stop": Door(WRITES, bodies=[{}]),
     "GET /api/runs/{key:int}/archives": Door(READS),
     "GET /api/runs/{key:int}/metrics": Door(READS),
+    "GET /api/runs/{key:int}/media": Door(READS, silent=True),
     "GET /api/runs/{key:int}/rows": Door(READS, at=["/api/runs/$run/rows", "/api/runs/$run/rows?archive=1"]),
     "GET /api/runs/{key:int}/console": Door(READS),
     "GET /api/runs/{key:int}/record": Door(READS),
@@ -133,10 +134,18 @@ ROUTES: Mapping[str, Door] = {
         READS, at=["/api/artifacts/$artifact", "/api/artifacts/$artifact_of_moved"]
     ),
     "GET /api/artifacts/{key:int}/manifest": Door(READS),
+    "GET /api/artifacts/of-client": Door(READS, at=["/api/artifacts/of-client?id=$client_id"], silent=True),
     # Projects, and what the page shows.
     "GET /api/projects": Door(KEY),
     f"GET {_PROJECT}/keys": Door(READS),
     f"GET {_PROJECT}/runs": Door(READS),
+    f"POST {_PROJECT}/trash": Door(WRITES, bodies=[{"runs": ["$run"]}], ends=True),
+    f"GET {_PROJECT}/trash": Door(READS),
+    f"POST {_PROJECT}/move": Door(WRITES, bodies=[{"runs": ["$run"], "to": "elsewhere"}], ends=True),
+    f"POST {_PROJECT}/stop": Door(WRITES, bodies=[{"runs": ["$run"]}]),
+    "GET /api/trash": Door(KEY),
+    "POST /api/trash/restore": Door(WRITES, bodies=[{"runs": ["$trashed"]}], ends=True),
+    "POST /api/trash/delete": Door(WRITES, bodies=[{"runs": ["$trashed_too"]}], ends=True),
     f"POST {_PROJECT}/tags": Door(WRITES, bodies=[{"runs": ["$run"], "add": ["new"]}]),
     f"POST {_PROJECT}/groups": Door(
         READS, bodies=[{"runs": ["$run"], "by": ["group"]}, {"except": ["x"]}]

@@ -28,7 +28,7 @@ _PART_OF: Mapping[str, tuple[str, str]] = {
     "invitations": ("team", "teams"),
     **dict.fromkeys(
         ("files", "alerts", "revisions", "attempts", "clients", "resume_questions", "console",
-         "lines", "batches", "segments", "series", "placements", "archives", "lineage"),
+         "lines", "batches", "segments", "series", "placements", "archives", "lineage", "trash"),
         ("run", "runs"),
     ),
     **dict.fromkeys(("agents", "trials", "programs", "estimates"), ("sweep", "sweeps")),

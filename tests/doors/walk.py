@@ -118,9 +118,11 @@ class Walk:
         if isinstance(value, str) and value.startswith(BASE_URL):
             self.urls.add(value.removeprefix(BASE_URL))
         found = markers.find(json.dumps(value, default=str).encode())
-        self.sights |= found
-        for text, audience in found.items():
-            if text not in said | self.said and not markers.may_see(self.person, audience):
+        # What the caller has sent, and gets back, tells nothing.
+        learnt = {text: who for text, who in found.items() if text not in said | self.said}
+        self.sights |= learnt
+        for text, audience in learnt.items():
+            if not markers.may_see(self.person, audience):
                 self.leaks.append(f"{self.person} sees {text} by {place}")
 
 

@@ -41,7 +41,9 @@ GHOST: Belongings = {
     "entity": "ghost", "project": "ghostproject", "project_number": 99990, "user": "ghostuser",
     "team": "ghostteam", "member_gid": gid("Member", "ghostteam/ghostuser"), "key": "0123456789ab",
     "key_gid": gid("ApiKey", "ghost/0123456789ab"), "report": "ghostrep", "backup": "/nowhere/copy",
+    "trashed": 99981, "trashed_too": 99982,
     "run": 99991, "run_id": "ghostrun", "run_gid": gid("Run", 99991), "run_name": "ghostname",
+    "run_v1_gid": gid("Run", "v1:ghostrun:ghostproject:ghost"),
     "tag": "ghosttag", "group": "ghostgroup", "metric": "ghostmetric", "kind": "ghostkind",
     "attempt": 1, "file": "ghostfile", "file_gid": gid("File", '[99991, "ghostfile"]'),
     "artifact": 99992, "artifact_gid": gid("Artifact", 99992), "lent_gid": gid("Artifact", 99993),
@@ -146,6 +148,8 @@ def _runs(world: World, audience: str, person: Person, things: Belongings) -> No
                "summaryMetrics": json.dumps({text(): text()})}  # fmt: skip
         bucket = _said(person, UPSERT, new)["upsertBucket"]["bucket"]["id"]
         things.setdefault("run_gid", bucket)
+        by_names = f"v1:{run_id}:{things['project']}:{things['entity']}"
+        things.setdefault("run_v1_gid", gid("Run", by_names))
         rows = [
             json.dumps({"_step": step, things["metric"]: step, text(): text()}) for step in (0, 1)
         ]
@@ -170,6 +174,11 @@ def _runs(world: World, audience: str, person: Person, things: Belongings) -> No
     _said(person, ALERT, {**named, "title": text(), "text": text(), "severity": "INFO"})
     # What a rewind takes out lies in an archive.
     _said(person, REWIND, {**named, "metricName": "_step", "metricValue": 0})
+    for name in ("trashed", "trashed_too"):
+        _said(person, UPSERT, {**place, "name": text(), "displayName": text()})
+        newest = _made(person.get("/api/runs", project=things["project"], limit=1))[0]
+        things[name] = newest["key"]
+        _made(person.client.request("DELETE", f"/api/runs/{newest['key']}", key=person.key))
     begun = {"token": text(), "host": text(), "pid": 7}
     things["attempt"] = _made(person.post(f"/api/runs/{run['key']}/attempts", begun))["number"]
     console = f"/api/runs/{run['key']}/attempts/{things['attempt']}/console?offset=0"

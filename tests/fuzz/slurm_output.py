@@ -67,7 +67,7 @@ _MORE = {
     "%N|%T|%P": "n1|idle|main*\nn2|drained*|main*\nn3|mixed|short\n",
     "%F|%k|%j": f"40|{sending.mark_of('k')}|birds\n41_2|{sending.mark_of('k')}|birds\n",
     "%F|%Z": "40|/jobs/a\n41|/jobs/b\n",
-    "%e": "2026-03-01T10:00:00\n",
+    "%S|%e": "2026-03-01T09:00:00|2026-03-01T10:00:00\n",
     "%T|%r": "PENDING|Priority\n",
     "account,qos": "lab|normal\nguests|normal,high\n",
     "Account,FairShare": "lab|0.25\nguests|\n",

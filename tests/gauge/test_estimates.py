@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from runyard.client.figures import Known
-from runyard.gauge.estimates import Asked, advise, basis_of, estimate, estimate_text
+from runyard.gauge.estimates import SubmissionSize, advise, basis_of, estimate, estimate_text
+from runyard.shapes.jobs import Known
 
 HOUR = 3600.0
 
@@ -27,7 +27,7 @@ def known(
     return {"figures": figures, "sweeps": sweeps}
 
 
-def told(found: Known, asked: Asked) -> tuple[str, list[str]]:
+def told(found: Known, asked: SubmissionSize) -> tuple[str, list[str]]:
     basis = basis_of(found)
     assert basis is not None
     notes = advise(basis, asked, time_margin=0.25, memory_margin=0.2)
@@ -35,7 +35,7 @@ def told(found: Known, asked: Asked) -> tuple[str, list[str]]:
 
 
 def test_hours_of_cpus_and_gpus() -> None:
-    asked = Asked(trials=40, agents=10, slots=2, cpus=4, gpus=1, time=2 * HOUR)
+    asked = SubmissionSize(trials=40, agents=10, slots=2, cpus=4, gpus=1, time=2 * HOUR)
     text, notes = told(known(took=1800.0), asked)
     assert text == (
         "estimate: 40 trials of about 30 min each (4 trials of sweep abc took that); in all about "
@@ -55,24 +55,24 @@ def test_what_ran_is_believed_more_than_what_was_measured() -> None:
 
 
 def test_a_trial_that_is_longer_than_its_job_gets_more_time_or_a_chain() -> None:
-    short = Asked(trials=1, agents=1, slots=1, time=HOUR, longest=24 * HOUR)
+    short = SubmissionSize(trials=1, agents=1, slots=1, time=HOUR, longest=24 * HOUR)
     assert "--time 3h" in told(known(took=2 * HOUR), short)[1][0]
-    longer = Asked(trials=1, agents=1, slots=1, time=24 * HOUR, longest=24 * HOUR)
+    longer = SubmissionSize(trials=1, agents=1, slots=1, time=24 * HOUR, longest=24 * HOUR)
     assert (
         "--time 1d --chain 3, if it writes checkpoints" in told(known(took=40 * HOUR), longer)[1][0]
     )
-    never = Asked(trials=1, agents=1, slots=1, time=HOUR, longest=HOUR, chaining=False)
+    never = SubmissionSize(trials=1, agents=1, slots=1, time=HOUR, longest=HOUR, chaining=False)
     assert "may not follow one another" in told(known(took=40 * HOUR), never)[1][0]
 
 
 def test_too_many_trials_in_a_job_are_split() -> None:
-    asked = Asked(trials=40, agents=2, slots=2, time=2 * HOUR)
+    asked = SubmissionSize(trials=40, agents=2, slots=2, time=2 * HOUR)
     [note] = told(known(took=HOUR), asked)[1]
     assert "each has 10 trials to do one after the other" in note
     assert "--agents 10, fewer trials a job (--trials-each 4)" in note
 
 
 def test_memory_that_will_not_do_is_told_before() -> None:
-    asked = Asked(trials=8, agents=1, slots=4, time=HOUR, memory=4096)
+    asked = SubmissionSize(trials=8, agents=1, slots=4, time=HOUR, memory=4096)
     [note] = told(known(took=60.0, memory=2e9), asked)[1]
     assert "4 at a time took up to 8.0 GB; --memory 9G" in note

@@ -79,7 +79,7 @@ def test_twenty_trials_are_cut_off_by_time_and_all_of_them_end_as_if_they_were_n
     yard: Yard,
 ) -> None:
     lrs = list(range(1, TRIALS + 1))
-    (yard.project / "sweep.json").write_text(sweep_file(lrs, steps=STEPS, pause=0.3))
+    (yard.project / "sweep.json").write_text(sweep_file(lrs, steps=STEPS, pause=0.6))
     said = yard.submit(
         "sweep", "sweep.json", "--on", "gridengine", "--time", "45s", "--grace", "8s",
         "--agents", str(LANES), "--chain", str(LINKS), "--yes",
@@ -89,7 +89,8 @@ def test_twenty_trials_are_cut_off_by_time_and_all_of_them_end_as_if_they_were_n
     assert len(trials) == TRIALS
     for trial in trials:
         lr = int(trial["values"]["lr"])
-        assert history(yard.api, trial["id"]) == uncut(STEPS, lr), yard.logs(said)
+        shown = history(yard.api, trial["id"])
+        assert shown == uncut(STEPS, lr), f"{trial['name']}: {shown}\n{yard.logs(said)}"
     logs = yard.logs(said)
     assert "goes back (go-on)" in logs
     jobs = yard.api.jobs.jobs()

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from runyard.client.jobs import Job, JobAgent, JobDetail
 from runyard.launch.watching import news_of
 from runyard.schedulers.jobs import JobState, used
 from runyard.schedulers.slurm.accounting import read_records
 from runyard.schedulers.slurm.queue import read_states
+from runyard.shapes.jobs import Job, JobAgent, JobDetail
 
 
 def _job(**more: Any) -> Job:
@@ -70,8 +70,9 @@ def test_accounting_knows_how_tasks_ended_that_left_the_queue() -> None:
 
 def test_without_accounting_a_job_that_is_gone_ended_as_its_agents_say() -> None:
     agent: JobAgent = {
-             "key": 1, "job": "40_1", "node": "n1", "host": "h", "pid": 1, "slots": 1, "running": 0,
-             "created_at": 51.0, "heard_at": 70.0, "left_at": 75.0, "why": "done"}  # fmt: skip
+        "key": 1, "job": "40_1", "node": "n1", "host": "h", "pid": 1, "slots": 1, "running": 0,
+        "packing": None, "created_at": 51.0, "heard_at": 70.0, "left_at": 75.0, "why": "done",
+    }  # fmt: skip
     lost: JobAgent = {**agent, "key": 2, "job": "40_2", "left_at": None, "heard_at": 90.0}
     told: Any = {**_job(tasks=2), "agents": [agent, lost], "script": None, "environment": {}}
     detail: JobDetail = told

@@ -7,13 +7,12 @@ namespace of its own. It stays one process (exec): signals and exit codes are th
 
 from __future__ import annotations
 
-import fcntl
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
-from tests.environments import CACHE, skip_or_fail
+from tests.debian import make_system
+from tests.environments import Missing, skip_or_fail
 from tests.live.small_image import make_folders
 from tests.packages import require
 
@@ -71,32 +70,13 @@ def make_sif(file: Path, apptainer: Path, definition: str = "") -> Path:
 
 def _ensure_root() -> Path:
     """Apptainer and what it needs, unpacked once; never configured, and nothing is started."""
-    root = CACHE / "apptainer"
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with root.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if (root / "usr" / "bin" / "apptainer").exists():
-            return root
-        half = root.with_suffix(".half")
-        shutil.rmtree(half, ignore_errors=True)
-        command = [
-            "mmdebstrap", "--variant=extract", "--format=directory", "--include=apptainer,mount",
-            "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr", "--skip=cleanup/reproducible",
-            # A mirror that is some days behind is good enough.
-            '--aptopt=Acquire::Check-Valid-Until "false"', _SUITE, str(half), _mirror(),
-        ]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            said = [line for line in done.stderr.splitlines() if line.startswith("E:")]
-            skip_or_fail(f"apptainer is missing, and mmdebstrap could not get it: {said[:1]}")
+    try:
+        root, is_new = make_system(
+            "apptainer", _SUITE, ("apptainer", "mount"), "usr/bin/apptainer", "--variant=extract"
+        )
+    except Missing as missing:
+        skip_or_fail(f"apptainer is missing: {missing}")
+    if is_new:
         # It looks for its session folder below the prefix of its own helpers.
-        (half / "usr/lib/var/lib/apptainer/mnt/session").mkdir(parents=True)
-        half.rename(root)
+        (root / "usr/lib/var/lib/apptainer/mnt/session").mkdir(parents=True)
     return root
-
-
-def _mirror() -> str:
-    """The mirror that this machine's apt uses."""
-    words = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]
-    listed = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
-    return next((one for one in listed if "security" not in one), "")

@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from runyard.client.api import Api, Series
+from runyard.client.api import Api
 from runyard.client.discover import ensure_server
 from runyard.client.environment import wandb_environment
 from runyard.home import Home, read_discovery
+from runyard.shapes.runs import Series
 from tests.conftest import RunRunyard
 
 PYTHON = sys.executable

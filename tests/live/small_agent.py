@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from runyard.client.discover import ensure_server
-from runyard.client.sweeps import Claimed, SweepApi
+from runyard.client.sweeps import SweepApi
 from runyard.errors import RunyardError
 from runyard.home import Home
+from runyard.shapes.sweeps import Claimed
 
 PROGRAM = 'mkdir "$1/now/$2" || { echo "$2" >> "$1/twice"; exit 9; }; sleep "$3"; rmdir "$1/now/$2"'
 Result = TypeVar("Result")

@@ -15,8 +15,8 @@ from typing import Any
 
 from runyard.client.api import Api
 from runyard.client.discover import ensure_server
-from runyard.client.sweeps import Sweep, Trial
 from runyard.home import Home
+from runyard.shapes.sweeps import Sweep, Trial
 from tests.conftest import RunRunyard
 
 # Says what it was given, and takes its time: any language will do.

@@ -39,6 +39,7 @@ print(json.dumps({
     "in the image": os.path.exists("/in-the-image"),
     "hosts": [one for one in (sys.argv[1:] or [""]) if os.path.exists(one)],
     "key in words": environ["WANDB_API_KEY"].encode() in words,
+    "infiniband": os.path.exists("/dev/infiniband/uverbs0"),
     "devices": sorted(one for one in os.listdir("/dev") if one.startswith("nvidia")),
     "data": pathlib.Path("/data/words.txt").read_text(),
     "data is writable": not os.statvfs("/data").f_flag & os.ST_RDONLY,
@@ -52,6 +53,8 @@ class Node:
 
     folder: Path
     environ: dict[str, str]
+    within: tuple[str, ...] = ()
+    """What is called with the program's command."""
 
     def box(self, image: Path, **more: Any) -> Box:
         return Box(
@@ -61,7 +64,7 @@ class Node:
 
     def start(self, box: Box, *command: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [*container_launcher(CONTAINERS["apptainer"], box), *command],
+            [*self.within, *container_launcher(CONTAINERS["apptainer"], box), *command],
             env=self.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             start_new_session=True,
         )  # fmt: skip
@@ -123,6 +126,14 @@ def test_the_image_runs_from_a_copy_on_the_nodes_own_disk(node: Node, image: Pat
     assert (copy.stat().st_ino, copy.stat().st_mtime) == (before.st_ino, before.st_mtime)
 
 
+def test_an_image_is_not_copied_into_the_memory_of_the_job(node: Node, image: Path) -> None:
+    """A /tmp in memory, as Debian 13 has it: control groups charge it to the job."""
+    in_memory = 'mount -t tmpfs memory "$0"; exec "$@"'
+    node.within = ("unshare", "--mount", "sh", "-c", in_memory, node.environ["SLURM_TMPDIR"])
+    sight = node.look(node.box(image, workdir="/workdir"))
+    assert sight["environ"]["APPTAINER_CONTAINER"] == str(image)
+
+
 def test_gpus_a_clean_environment_no_home_contained_and_writable(node: Node, image: Path) -> None:
     outside = [str(node.folder / "home/ada/secret"), "/tmp/written"]
     content = image.read_bytes()
@@ -139,6 +150,17 @@ def test_gpus_a_clean_environment_no_home_contained_and_writable(node: Node, ima
     assert not Path("/written-too").exists()
     assert image.read_bytes() == content
     assert node.look(node.box(image, workdir="/workdir"))["devices"] == []
+
+
+def test_a_container_has_the_nodes_infiniband(node: Node, image: Path, tmp_path: Path) -> None:
+    """--contain gives it a /dev of its own; NCCL would take the slow network without a word."""
+    devices = tmp_path / "devices"
+    (devices / "infiniband").mkdir(parents=True)
+    os.mknod(devices / "infiniband" / "uverbs0", 0o20666, os.makedev(231, 192))
+    assert not node.look(node.box(image, workdir="/workdir"))["infiniband"]
+    lay_over = 'mount -t overlay devices -o "lowerdir=$0:/dev" /dev; exec "$@"'
+    node.within = ("unshare", "--mount", "sh", "-c", lay_over, str(devices))
+    assert node.look(node.box(image, workdir="/workdir"))["infiniband"]
 
 
 def test_what_is_kept_and_what_vanishes(node: Node, image: Path) -> None:

@@ -307,8 +307,12 @@ def test_a_server_killed_in_the_middle_of_an_upload_loses_nothing(
     told = program(
         """
         import subprocess, threading, time
+        def arrived():
+            return sum(path.is_file() for path in Path(sys.argv[2]).rglob("*"))
+        before = arrived()
         def kill():
-            time.sleep(0.1)
+            while arrived() == before:
+                time.sleep(0.01)
             for pid in sys.argv[1].split(","):
                 os.kill(int(pid), 9)
             # Any command brings the server back.
@@ -324,6 +328,7 @@ def test_a_server_killed_in_the_middle_of_an_upload_loses_nothing(
         tell(version=version, files=len(same), same=all(same))
         """,
         pids,
+        str(yard.blobs),
     )
     assert told == {"version": "v0", "files": 60, "same": True}
     assert pids != ",".join(map(str, server_pids(yard)))

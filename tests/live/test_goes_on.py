@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from runyard.client.discover import ensure_server
-from runyard.client.sweeps import Sweep, Trial
 from runyard.home import Home
+from runyard.shapes.sweeps import Sweep, Trial
 from tests.conftest import RunRunyard, server_pids
 from tests.live.programs import curves
 from tests.live.sweeping import (

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from runyard.client.discover import ensure_server, start_server
-from runyard.client.sweeps import Sweep
 from runyard.home import Home
+from runyard.shapes.sweeps import Sweep
 from tests.conftest import server_pids
 
 pytestmark = pytest.mark.live

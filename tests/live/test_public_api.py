@@ -161,6 +161,7 @@ key = me.generate_api_key("for a test")
 assert wandb.Api(api_key=key).viewer.username == me.username
 me = wandb.Api().viewer
 new, = set(me.api_keys) - set(before)
+assert key.startswith(new) and key != new, new
 assert me.delete_api_key(new)
 assert not me.delete_api_key(before[0])  # The state folder's own stays.
 assert wandb.Api().viewer.api_keys == before

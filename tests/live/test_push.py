@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
-from runyard.client.api import Api, Run
+from runyard.client.api import Api
 from runyard.client.discover import ensure_server
 from runyard.client.push import Target, push_run
 from runyard.client.wandb_server import WandbServer
 from runyard.home import Home, read_discovery
+from runyard.shapes.runs import Run
 from tests.conftest import end_server, run_runyard
 from tests.live.programs import PYTHON, stock_client, write_program
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from runyard.client.api import Run
 from runyard.client.discover import ensure_server, find_server
 from runyard.home import Home
+from runyard.shapes.runs import Run
 from tests.live.programs import PYTHON, curves, stock_client, write_program
 
 pytestmark = pytest.mark.live

@@ -143,6 +143,24 @@ def test_who_runs_out_of_memory_beside_another_runs_again_with_more_room(
     assert [one["cause"] for one in attempts] == ["crowded", "finished"]
 
 
+def test_how_many_run_side_by_side_and_why_is_told_while_they_run(
+    module_home: Home, tmp_path: Path
+) -> None:
+    tasks(tmp_path, GREEDY.replace("not ran_out", "not Path('seen')"), "--x 1", "--x 2")
+    line = "CPUs: 1 at a time ("
+    with begun("farm", "tasks.txt", "--per-gpu", "auto", "-q", cwd=tmp_path) as farm:
+
+        def is_told() -> bool:
+            newest_sweeps = api_of(module_home).sweeps.sweeps(limit=1)
+            agents = [agent for sweep in newest_sweeps for agent in sweep["agents"]]
+            return any(line in (agent["packing"] or "") for agent in agents)
+
+        until(is_told, "the agent has told how many run side by side")
+        assert line in run_runyard("status").stdout
+        (tmp_path / "seen").touch()
+        assert farm.wait(LONG) == 0
+
+
 def test_a_killed_agent_leaves_no_mps_behind(
     module_home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,29 @@ def test_one_command_with_several_seeds(module_home: Home, tmp_path: Path) -> No
     assert once_more["project"] == runs[0]["project"]
 
 
+def test_a_trial_that_failed_is_run_once_more_as_a_new_run(
+    module_home: Home, tmp_path: Path
+) -> None:
+    trials = api_of(module_home).sweeps.trials
+    (tmp_path / "tasks.txt").write_text("echo it broke; exit 4\n")
+    assert run_runyard("farm", "tasks.txt", cwd=tmp_path, timeout=LONG).returncode == 1
+    sweep = newest(module_home)
+    [failed] = trials(sweep["key"])
+    shown = run_runyard("retry", failed["id"], "--new-run", "--dry-run", "--json", cwd=tmp_path)
+    assert [task["command_line"] for task in json.loads(shown.stdout)] == ["echo it broke; exit 4"]
+    assert newest(module_home)["id"] == sweep["id"]
+
+    again = run_runyard("retry", failed["id"], "--new-run", cwd=tmp_path, timeout=LONG)
+    assert again.returncode == 1, again.stderr
+    made = newest(module_home)
+    assert made["id"] != sweep["id"]
+    [trial] = trials(made["key"])
+    assert (trial["id"] != failed["id"], trial["state"], trial["exit_code"]) == (True, "failed", 4)
+    # The trial itself is left as it was.
+    [same] = trials(sweep["key"])
+    assert (same["id"], same["attempts"]) == (failed["id"], failed["attempts"])
+
+
 def test_seeds_stand_where_the_command_says(tmp_path: Path) -> None:
     shown = run_runyard("repeat", "--seeds", "4,7", "--dry-run", "--json", "--", "echo",
                         "rng={seed}", cwd=tmp_path)  # fmt: skip

@@ -15,8 +15,8 @@ import pytest
 
 from runyard.client.api import Api
 from runyard.client.discover import connect, ensure_server
-from runyard.client.sweeps import Claimed
 from runyard.home import Home, read_discovery
+from runyard.shapes.sweeps import Claimed
 from tests.conftest import server_pids
 
 pytestmark = pytest.mark.live

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,8 @@ def test_the_soonest_end_counts(
 
 
 @pytest.mark.parametrize(
-    ("said", "is_known"), [("2026-11-15T08:10:00", True), ("N/A", False), ("", False)]
+    ("said", "is_known"),
+    [("'2026-11-15T07:10:00|2026-11-15T08:10:00'", True), ("'N/A|N/A'", False), ("", False)],
 )
 def test_an_older_slurm_is_asked(
     said: str, is_known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -45,6 +47,30 @@ def test_an_older_slurm_is_asked(
     found = find_end(None, {"SLURM_JOB_ID": "77"}, NOW)
     assert (found is not None) == is_known
     assert "77" in (tmp_path / "asked").read_text()
+
+
+@pytest.mark.parametrize("has_variables", [True, False], ids=["24.11", "22.05"])
+@pytest.mark.parametrize("ahead", [-90, 0, 90])
+def test_a_controller_whose_clock_is_ahead_leaves_no_more_time_than_the_job_has(
+    ahead: int, has_variables: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job of 5 minutes that begins now; squeue is a double, which tells the controller's time.
+    With 90 s too many, programs would still be at work when Slurm ends the job."""
+    began = int(time.time())
+    start, end = began + ahead, began + ahead + 300
+    written = [time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(each)) for each in (start, end)]
+    program = tmp_path / "squeue"
+    program.write_text(f"#!/bin/sh\necho '{'|'.join(written)}'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    environ = {"SLURM_JOB_ID": "77"}
+    if has_variables:
+        environ |= {"SLURM_JOB_START_TIME": str(start), "SLURM_JOB_END_TIME": str(end)}
+    found = find_end(None, environ, began)
+    assert found is not None
+    assert found <= time.time() + 300
+    # A node whose clock is ahead stops early: nothing tells it from a job that began long ago.
+    assert found >= began + 300 + min(0, ahead)
 
 
 def test_a_machine_that_has_no_slurm_after_all_has_no_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,13 +35,20 @@ def test_it_runs_for_the_agents_gpus_in_a_folder_of_its_own(
     tmp_path: Path, keeper: Keeper, monkeypatch: pytest.MonkeyPatch, short_folder: Path
 ) -> None:
     install_mps(tmp_path, monkeypatch)
-    mps = start_mps(("GPU-a", "3"), os.environ, keeper)
+    # Of a machine with four, this agent has two; numbers would mean others to the programs.
+    mps = start_mps(
+        ("GPU-a", "3"), os.environ, keeper, lambda: ["GPU-a", "GPU-b", "GPU-c", "GPU-d"]
+    )
     folder = Path(mps.folder)
     assert folder.parent.parent == short_folder
     for private in (folder.parent, folder, folder / "pipe"):
         assert stat.S_IMODE(private.stat().st_mode) == 0o700
-    assert (folder / "log" / "gpus").read_text() == "GPU-a,3\n"
-    assert mps.variables["CUDA_MPS_PIPE_DIRECTORY"] == str(folder / "pipe")
+    assert (folder / "log" / "gpus").read_text() == "GPU-a,GPU-d\n"
+    for own, uuids in (("3", "GPU-d"), ("GPU-a,3", "GPU-a,GPU-d")):
+        settings = mps.settings({"CUDA_VISIBLE_DEVICES": own, "RUNYARD_SLOT": "1"})
+        assert settings["CUDA_VISIBLE_DEVICES"] == uuids
+        assert settings["CUDA_MPS_PIPE_DIRECTORY"] == str(folder / "pipe")
+    assert "CUDA_VISIBLE_DEVICES" not in mps.settings({"RUNYARD_SLOT": "1"})
     mps.end(keeper)
     assert not processes.marked([mps.token])
     assert not folder.exists()
@@ -70,6 +77,8 @@ def test_why_it_cannot_be_had(
     with pytest.raises(NoMps, match="nvidia-cuda-mps-control is not on the PATH"):
         start_mps(("0",), {**os.environ, "PATH": "/nowhere"}, keeper)
     install_mps(tmp_path, monkeypatch)
+    with pytest.raises(NoMps, match="the driver does not tell the UUIDs of GPUs 2, 3"):
+        start_mps(("2", "3"), os.environ, keeper, list)
     with pytest.raises(NoMps, match="CUDA_MPS_PIPE_DIRECTORY is set"):
         start_mps(("0",), {**os.environ, "CUDA_MPS_PIPE_DIRECTORY": "/x"}, keeper)
     with pytest.raises(NoMps, match="does not start: An instance of this daemon is already"):

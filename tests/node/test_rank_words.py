@@ -36,6 +36,8 @@ def test_a_step_that_was_entered_does_not_limit_the_step_of_the_ranks() -> None:
     assert this_job(entered).step_environ() == {"SLURM_JOB_ID": "7", "PATH": "/bin"}
     batch = {"SLURM_JOB_ID": "7", "SLURM_NNODES": "2"}
     assert this_job(batch).step_environ() == batch
+    # sbatch --export=NONE: tasks of srun would have none of our variables.
+    assert this_job({**batch, "SLURM_EXPORT_ENV": "NONE"}).step_environ() == batch
 
 
 def test_torchrun_meets_at_the_first_node_and_restarts_up_to_three_times() -> None:

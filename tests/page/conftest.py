@@ -16,6 +16,9 @@ from tests.page.chromium import require_chromium
 OpenPage = Callable[..., Page]
 # A busy machine paints late; nothing here waits longer than it must.
 PATIENCE = 60_000
+# What needs a graphics card is drawn by the processor here: half a minute of it for a page of
+# charts, and other tests want it too.
+DRAWING = 300_000
 expect.set_options(timeout=PATIENCE)
 
 

@@ -20,6 +20,8 @@ from runyard.home import Home
 from tests.conftest import end_server
 from tests.page.chromium import require_chromium
 from tests.page.conftest import login_link
+from tests.page.gallery import PROJECT as GALLERY
+from tests.page.gallery import log_gallery
 from tests.page.training import PROJECT, train
 from tests.page.yard import SEARCH, TWO_AIMS, Yard, loss_of, open_yard, record_jobs, trade_off
 
@@ -83,6 +85,8 @@ def main() -> None:
 def fill(yard: Yard, folder: Path) -> list[Shot]:
     """A server with everything in it; its pages."""
     train(yard.home, folder)
+    log_gallery(yard.home, folder, "everything")
+    log_gallery(yard.home, folder, "another", shift=2)
     sweep = yard.sweep({**SEARCH, "method": "random"})
     record_jobs(yard, sweep)
     yard.work(sweep, 46, loss_of, stop=0.25, job="48213_2", node="ng30202")
@@ -103,6 +107,8 @@ def fill(yard: Yard, folder: Path) -> list[Shot]:
         Shot("project", f"{me}/{PROJECT}", ".u-over", 800),
         Shot("project-many", f"{me}/birds", ".u-over"),
         *(Shot(f"run-{tab}", f"{run}/{tab}") for tab in TABS),
+        Shot("media", f"{me}/{GALLERY}/runs/everything/media", ".viewer[data-state=drawn]", 1900),
+        Shot("media-project", f"{me}/{GALLERY}?panel=charts", ".viewer[data-state=drawn]"),
         Shot("run-console-long", f"{me}/{PROJECT}/runs/{failed['id']}/console", ".console-line"),
         Shot("run", f"{me}/birds/runs/{trial['id']}/overview", "[aria-label=Job]", 900),
         Shot("sweep", f"{me}/birds/sweeps/{sweep['id']}", "[aria-label=Trials]", 1180),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from types import ModuleType
@@ -54,6 +55,16 @@ def test_the_built_page_is_of_these_sources(hook: ModuleType) -> None:
         if path.name.startswith(("index", "Project-"))
     ]
     assert sum(path.stat().st_size for path in first_load) < 200_000
+
+
+def test_the_sources_have_no_type_errors() -> None:
+    """Vite drops types without reading them."""
+    compiler = APP / "node_modules/typescript/bin/tsc"
+    node = shutil.which("node")
+    if node is None or not compiler.exists():
+        pytest.skip("needs node, and what `npm ci` brings into dashboard/app")
+    done = subprocess.run([node, compiler, "--noEmit"], cwd=APP, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_unchanged_sources_are_not_built_again(hook: ModuleType, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from runyard.client.discover import ensure_server
 from runyard.client.http import Connection
 from runyard.home import Home, read_discovery
 from tests.live.programs import stock_client, write_program
-from tests.page.conftest import OpenPage, login_link
+from tests.page.conftest import DRAWING, OpenPage, login_link
 
 pytestmark = pytest.mark.live
 
@@ -44,8 +45,18 @@ MARKDOWN = """# Notes
 | --- | --- |
 | `<script>top.stolen=1</script>` | c |
 """
+# A figure of Plotly and a chart of Vega-Lite that try to run, to load and to send.
+FIGURE = {
+    "data": [{"x": [1, 2], "y": [1, 2], "text": [f"<script>{ATTACK}</script>"] * 2}],
+    "layout": {
+        "title": {"text": '<a href="javascript:top.stolen=1">hostile figure</a>'},
+        "images": [{"source": "/api/stolen?figure", "x": 0, "y": 1, "sizex": 1, "sizey": 1}],
+        "annotations": [{"text": "<img src=x onerror=top.stolen=1>", "x": 1, "y": 1}],
+    },
+}
+TITLE = {"text": {"expr": "toString.constructor('top.stolen = 1')()"}, "href": "javascript:stolen"}
 LOGS = """
-import os, pathlib, wandb
+import json, os, pathlib, wandb
 folder = pathlib.Path.cwd()
 files = {"page.html": os.environ["HTML"], "drawing.svg": os.environ["SVG"],
          "x.js": os.environ["JS"], "x.mjs": os.environ["JS"], "notes.md": os.environ["MARKDOWN"],
@@ -57,6 +68,16 @@ bad = "<img src=x onerror=top.stolen=1>"
 run = wandb.init(id="hostile", name=bad, project="birds", notes=os.environ["MARKDOWN"],
                  tags=[bad[:60]], group=bad, config={bad: bad})
 run.log({"shown": wandb.Html(os.environ["HTML"], inject=False), bad: 1.0})
+figure = folder / "figure.plotly.json"
+figure.write_text(os.environ["FIGURE"])
+files[figure.name] = ""
+run.log({"figure": {"_type": "plotly-file", "path": figure.name}})
+table = wandb.Table(columns=["label", "value"], data=[[bad, 1], ["javascript:top.stolen=1", 2]])
+chart = wandb.plot.bar(table, "label", "value")
+chart.spec.string_fields["title"] = json.loads(os.environ["TITLE"])
+run.log({"chart": chart})
+plain = wandb.plot.bar(wandb.Table(columns=["label", "value"], data=[[bad, 1]]), "label", "value")
+run.log({"plain": plain})
 run.log({"picture": {"_type": "image-file", "path": "drawing.svg", "format": "svg"}})
 for name in files:
     run.save(str(folder / name), base_path=str(folder), policy="now")
@@ -121,6 +142,7 @@ def yard(module_home: Home, tmp_path_factory: pytest.TempPathFactory) -> Home:
     """A server with one run, of which everything is an attack."""
     folder = tmp_path_factory.mktemp("hostile")
     texts = {"HTML": HTML, "SVG": SVG, "JS": ATTACK, "MARKDOWN": MARKDOWN}
+    texts |= {"FIGURE": json.dumps(FIGURE), "TITLE": json.dumps(TITLE)}
     subprocess.run(
         [sys.executable, str(write_program(folder, LOGS))],
         cwd=folder,
@@ -150,15 +172,26 @@ def assert_nothing_ran(page: Page, api: Api) -> None:
 
 
 def watched(page: Page) -> list[str]:
-    """The requests by which an attack tells what it got; filled as they come."""
+    """The requests by which an attack tells what it got; filled as they leave the browser.
+
+    One that the page's policy refuses is announced as well, and fails before it is sent.
+    """
     seen: list[str] = []
 
     def note(request: Request) -> None:
-        if "/api/stolen" in request.url:
-            seen.append(request.url)
+        if "/api/stolen" in request.url and request.failure != "csp":
+            seen.append(f"{request.url} {request.failure}")
 
-    page.context.on("request", note)
+    page.context.on("response", lambda response: note(response.request))
+    page.context.on("requestfailed", note)
     return seen
+
+
+def expect_drawn(page: Page, name: str) -> None:
+    """A browser lets frames rest that are out of sight."""
+    viewer = page.locator(f"[aria-label={name}] .viewer")
+    viewer.scroll_into_view_if_needed()
+    expect(viewer).to_have_attribute("data-state", "drawn", timeout=DRAWING)
 
 
 def test_a_run_is_looked_at(yard: Home, api: Api, place: str, open_page: OpenPage) -> None:
@@ -172,11 +205,70 @@ def test_a_run_is_looked_at(yard: Home, api: Api, place: str, open_page: OpenPag
             frame = page.frame_locator("iframe.sandboxed")
             expect(frame.locator("#logged")).to_have_css("color", "rgb(255, 0, 0)")
             frame.locator("#link").click()
-            picture = page.get_by_alt_text("picture, image 1")
+            picture = page.get_by_role("img", name="picture", exact=True)
             expect(picture).to_have_js_property("naturalWidth", 40)
+            figure = page.frame_locator("iframe[title=figure]")
+            expect(figure.get_by_text("hostile figure")).to_be_visible()
+            expect(figure.locator("a[href^=javascript]")).to_have_count(0)
+            expect_drawn(page, "plain")
+            # Drawn or refused: either way nothing runs.
+            hostile = page.locator("[aria-label=chart] .viewer")
+            hostile.scroll_into_view_if_needed()
+            expect(hostile).not_to_have_attribute("data-state", "waiting", timeout=DRAWING)
         assert_nothing_ran(page, api)
     assert seen == []
-    assert page.locator("iframe:not([sandbox=''])").count() == 0
+    # Frames in which a script runs are our viewers, and have no part in the page's origin.
+    for viewer in page.locator("iframe:not([sandbox=''])").all():
+        assert viewer.get_attribute("sandbox") == "allow-scripts"
+        assert "/assets/viewer-" in (viewer.get_attribute("src") or "")
+
+
+# What the script of a viewer could do if a chart made it: each is refused. It runs by a timer,
+# since the browser lets what a test evaluates use `eval`.
+POWERS = """() => new Promise((done) => setTimeout(async () => {
+  const tried = async (act) => { try { return await act(), 'did'; } catch { return 'refused'; } };
+  const loads = (name, attributes) => new Promise((settle) => {
+    const made = document.createElement(name);
+    made.onload = () => settle('did');
+    made.onerror = () => settle('refused');
+    Object.assign(made, attributes);
+    document.body.append(made);
+  });
+  const inline = document.createElement('script');
+  inline.textContent = 'window.ran = 1';
+  document.body.append(inline);
+  done({
+    eval: await tried(() => (0, eval)('1')),
+    function: await tried(() => new Function('return 1')()),
+    inline: window.ran ? 'did' : 'refused',
+    page: await tried(() => parent.document.title),
+    storage: await tried(() => localStorage.length),
+    cookie: await tried(() => document.cookie.length),
+    fetch: await tried(() => fetch('/api/me')),
+    image: await loads('img', {src: '/api/stolen?viewer'}),
+    script: await loads('script', {src: '/api/stolen.js'}),
+    worker: await tried(() => new Promise((settle, refuse) => {
+      const worker = new Worker('data:text/javascript,postMessage(1)');
+      worker.onmessage = settle;
+      worker.onerror = refuse;
+    })),
+  });
+}))"""
+
+
+def test_a_viewer_can_do_nothing_but_draw(
+    yard: Home, api: Api, place: str, open_page: OpenPage
+) -> None:
+    page = open_page(login_link(yard, f"{place}/runs/hostile?tab=media"))
+    seen = watched(page)
+    expect_drawn(page, "plain")
+    frame = next(each for each in page.frames if "/assets/viewer-vega" in each.url)
+    powers = frame.evaluate(POWERS)
+    assert {power for power, result in powers.items() if result != "refused"} == set(), powers
+    assert seen == []
+    # What does leave the browser would have been noticed.
+    page.evaluate("fetch('/api/stolen?by-the-page').then(() => null)")
+    assert len(seen) == 1
 
 
 def test_a_report_is_read(yard: Home, api: Api, place: str, open_page: OpenPage) -> None:

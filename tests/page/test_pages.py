@@ -130,8 +130,9 @@ def test_runs_are_renamed_tagged_hidden_compared_and_deleted_with_a_way_back(
     page.get_by_role("button", name="Draw only these", exact=True).click()
     expect(page.get_by_text("show 5 hidden")).to_be_visible()
     page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete 2 runs", exact=True).click()
     expect(page.get_by_role("link", name="the best one", exact=True)).to_have_count(0)
-    page.get_by_role("button", name="Undo", exact=True).click()
+    page.locator(".toast", has_text="trash").get_by_role("button", name="Undo").click()
     expect(page.get_by_role("link", name="the best one", exact=True)).to_be_visible()
     assert api.run(f"{PROJECT}/run2")["id"] == "run2"
 

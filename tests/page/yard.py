@@ -200,7 +200,9 @@ class Yard:
             }
             told = {"trial": held["trial"]["number"], "attempt": held["attempt"]}
             running.append({**told, "usage": usage})
-        self.connection.post(f"/api/agents/{agent}/renew", {"running": running})
+        packing = f"GPU 0: {count} at a time (more did not get more done)"
+        content = {"running": running, "packing": packing}
+        self.connection.post(f"/api/agents/{agent}/renew", content)
 
 
 def open_yard(home: Home) -> Yard:

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from runyard.client.jobs import Job
-from runyard.client.sweeps import Columns, Effort, Importance, Sweep, Trial, Work, Worker
 from runyard.report.advice import changes
 from runyard.report.efficiency import use_of
 from runyard.report.findings import Group, Outcome, Report
 from runyard.report.settings import Aim, ranked, settings_of
+from runyard.shapes.jobs import Job
+from runyard.shapes.sweeps import (
+    Effort,
+    Importance,
+    Parameter,
+    Step,
+    Sweep,
+    Trial,
+    TrialColumns,
+    Weight,
+    Work,
+    Worker,
+)
 
 GIB = 1 << 30
 HOUR = 3600.0
@@ -38,8 +49,8 @@ def accounted(**given: Any) -> dict[str, Any]:
 
 
 def worker(key: int = 1, task: str = "4021", begin: float = 0.0, end: float = 2 * HOUR) -> Worker:
-    return Worker(key=key, kind="own", host="n1", slots=1, job=task, node="n1", created_at=begin,
-                  heard_at=end, left_at=end)  # fmt: skip
+    return Worker(key=key, kind="own", host="n1", slots=1, packing=None, job=task, node="n1",
+                  created_at=begin, heard_at=end, left_at=end)  # fmt: skip
 
 
 def effort(trial: int = 1, begin: float = 0.0, end: float | None = HOUR, **given: Any) -> Effort:
@@ -76,19 +87,24 @@ def sweep(trials: list[Trial], **given: Any) -> Sweep:
     return {**whole, **given}  # type: ignore[typeddict-item]
 
 
-def columns(trials: list[Trial]) -> Columns:
+def columns(trials: list[Trial]) -> TrialColumns:
     """As the server puts them: one parameter, `lr`, from 0 to 1."""
-    steps: list[dict[str, Any]] = []
+    steps: list[Step] = []
     counted = [one for one in trials if one["state"] in ("finished", "stopped")]
     for order, one in enumerate(counted, 1):
         if one["value"] is not None and (not steps or one["value"] < steps[-1]["value"]):
-            told = {"number": one["number"], "value": one["value"], "at": one["ended_at"]}
-            steps.append({"order": order, **told})
-    ticks = [{"place": place, "value": place} for place in (0.0, 0.5, 1.0)]
-    said = {"categories": 0, "said": "numbers from 0 to 1", "searched": True, "ticks": ticks}
-    return Columns(
+            at = one["ended_at"] or 0.0
+            steps.append(Step(order=order, number=one["number"], value=one["value"], at=at))
+    lr = Parameter(
+        name="lr",
+        categories=0,
+        said="numbers from 0 to 1",
+        searched=True,
+        ticks=[{"place": place, "value": place} for place in (0.0, 0.5, 1.0)],
+    )
+    return TrialColumns(
         metrics=[{"name": "loss", "goal": "minimize", "target": None}],
-        parameters=[{"name": "lr", **said}],
+        parameters=[lr],
         trials={
             "number": [one["number"] for one in trials],
             "name": [one["name"] for one in trials],
@@ -104,7 +120,7 @@ def columns(trials: list[Trial]) -> Columns:
 
 
 def importance(trials: int = 12) -> Importance:
-    share = {"name": "lr", "share": 0.7, "is_sure": True, "direction": 0.5}
+    share = Weight(name="lr", share=0.7, is_sure=True, direction=0.5)
     return Importance(metric="loss", trials=trials, needed=10, explained=0.7, parameters=[share])
 
 

@@ -14,7 +14,7 @@ import runyard
 from runyard.client.api import Api
 from runyard.client.discover import ensure_server, stop_server
 from runyard.home import Home
-from runyard.report.export import flatten
+from runyard.report.sides import flatten
 from tests.conftest import RunRunyard, run_runyard
 
 pytestmark = pytest.mark.live

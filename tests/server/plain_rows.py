@@ -114,7 +114,12 @@ class PlainTable:
         return [(line, float(value)) for line, value in self.values(name) if is_result(value)]
 
     def curve(self, name: str, x: str = "_step") -> list[Point]:
-        """Every number of a metric over another; where that is missing, over the row's number."""
+        """Every number of a metric over another; where that is missing, over the row's number.
+
+        Nothing where the run has no number of the other at all: its steps are another unit.
+        """
+        if x != "_step" and not self.numbers(x):
+            return []
         below = {line: value for line, value in self.numbers(x) if math.isfinite(value)}
         return [(below.get(line, float(line)), value) for line, value in self.numbers(name)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from tests.server.persons import Person, make_team
@@ -29,6 +30,12 @@ DELETE_KEY = "mutation D($id: String!) { deleteApiKey(input: {id: $id}) { succes
 
 def team(person: Person, name: str) -> Any:
     return person.ask(TEAM, name=name)["data"]["entity"]
+
+
+def is_unknown(person: Person, name: str) -> bool:
+    """Whether they are told of it just what they are told of a name that nobody has."""
+    told = json.dumps(team(person, name)).replace(name, "nobody-has-it")
+    return told == json.dumps(team(person, "nobody-has-it"))
 
 
 def found(person: Person, query: str) -> list[dict[str, Any]]:
@@ -67,7 +74,7 @@ def test_a_team_is_made_joined_and_left_through_the_client(
     made = bob.ask(CREATE_TEAM, name="crew")["data"]["createTeam"]
     assert made == {"entity": {"name": "crew", "available": False}}
     assert "errors" in bob.ask(CREATE_TEAM, name="crew")
-    assert team(eve, "crew") is None
+    assert is_unknown(eve, "crew")
     assert "no team" in eve.ask(INVITE, entity="crew", username="eve")["errors"][0]["message"]
     assert "errors" in ada.ask(INVITE, entity="crew", username="nobody")
     assert "errors" in bob.ask(INVITE, entity="crew")
@@ -101,7 +108,7 @@ def test_what_an_entity_stores_is_counted(bob: Person, eve: Person) -> None:
     assert bob.client.put(files[0]["uploadUrl"], b"12345").status == 200
     assert team(bob, "bob")["storageBytes"] == 5
     assert team(eve, "eve")["storageBytes"] == 0
-    assert team(eve, "bob") is None
+    assert is_unknown(eve, "bob")
 
 
 def test_a_free_name_is_free_and_one_with_runs_is_not(ada: Person) -> None:
@@ -134,6 +141,11 @@ def test_keys_are_made_and_revoked_through_the_client(bob: Person, eve: Person) 
     assert made["description"] == "laptop"
     shown = keys_of(found(bob, "bob")[0])
     assert made["id"] in [key["id"] for key in shown]
+    # As at W&B: by their first characters the client's user knows them again.
+    names = {key["id"]: key["name"] for key in shown}
+    assert len(names[made["id"]]) == 8
+    assert made["name"].startswith(names[made["id"]])
+    assert any(bob.key.startswith(name) for name in names.values())
     assert made["name"] not in str(shown)  # The key itself is told once.
     assert "no such key" in eve.ask(DELETE_KEY, id=made["id"])["errors"][0]["message"]
     assert "errors" in bob.ask(DELETE_KEY, id="made up")

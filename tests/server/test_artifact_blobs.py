@@ -108,11 +108,11 @@ def test_an_address_is_worth_nothing_for_anything_else(logger: Logger, tracker: 
     down = token(tracker.accounts.addresses, Kind.BLOB_DOWN, 1, digest, "a")
     stranger = token(Addresses(b"another secret"), Kind.BLOB_DOWN, 1, digest, "a")
     for forged in (up, stranger, down[:-2], "x"):
-        path = f"/downloads/artifacts/{forged}"
+        path = f"/downloads/wandb_artifacts/{forged}"
         assert client.request("GET", path, key=None).status == 403
     for path in ("/uploads/artifacts", "/uploads/manifests", "/uploads"):
         assert client.put(f"{path}/{down}", b"hello").status == 403
-    assert client.request("GET", f"/downloads/artifacts/{down}", key=None).status == 200
+    assert client.request("GET", f"/downloads/wandb_artifacts/{down}", key=None).status == 200
 
 
 @pytest.mark.parametrize(

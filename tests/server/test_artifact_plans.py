@@ -23,7 +23,7 @@ def connection() -> Iterator[sqlite3.Connection]:
     connection = empty_store()
     connection.executescript(
         """
-        INSERT INTO projects VALUES (1, 'ada', 'birds', 0);
+        INSERT INTO projects (key, entity, name, created_at) VALUES (1, 'ada', 'birds', 0);
         INSERT INTO collections (project, name, type, created_at, updated_at)
             VALUES (1, 'data', 'dataset', 0, 0);
         INSERT INTO blobs VALUES ('ada', 'd', 1, 'f');

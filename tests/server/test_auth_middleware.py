@@ -20,7 +20,7 @@ OPEN = {
     "/uploads/{token}",
     "/uploads/artifacts/{token}",
     "/uploads/manifests/{token}",
-    "/downloads/artifacts/{token}",
+    "/downloads/wandb_artifacts/{token}",
     "/downloads/manifests/{token}/wandb_manifest.json",
     "/sdk/{rest:path}",
     "/",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from runyard.reading.documents import MOST_NODES
 from runyard.server.sweeps.ledger.claims import Round
 from runyard.server.sweeps.ledger.new_trials import Claim
 from runyard.server.sweeps.serving.claim_queues import AT_ONCE, Answer, ClaimQueues
@@ -122,3 +123,12 @@ def test_what_goes_wrong_once_does_not_end_the_tidying_up(
     assert sweep["key"] in queues._plans
     client.together(forget())
     assert sweep["key"] not in queues._plans
+
+
+def test_a_list_longer_than_a_file_may_be_is_handed_out(client: Client) -> None:
+    lines = [f"line{number}" for number in range(MOST_NODES + 1)]
+    sweep = create(
+        client,
+        {"program": "a.py", "method": "grid", "parameters": {"line": {"values": lines}}},
+    )
+    assert Agent(client, sweep["key"]).claim()["args"]["line"] == "line0"

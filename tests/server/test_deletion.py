@@ -11,6 +11,7 @@ from typing import Any
 from runyard.home import Home
 from runyard.server.store.store import give_back
 from runyard.server.tracker import Tracker
+from runyard.server.tracking import trash
 from tests.server.asgi import KEY, Client
 from tests.server.conftest import Upsert
 from tests.server.test_public_api import STREAM, rows, send, upload
@@ -45,7 +46,7 @@ def test_everything_of_a_run_goes(
     upload(client, "a.txt", b"a")
     assert len(_run_folders(home)) == 1
 
-    assert "errors" not in client.graphql(DELETE, {"id": key})
+    assert client.request("DELETE", "/api/runs/1?now=1").json() == {"deleted": "run1"}
     assert _counts(tracker) == {**dict.fromkeys(TABLES, 0), "runs": 1}
     assert _run_folders(home) == []
     # Asked again, as after a lost answer: W&B's own tests want success.
@@ -65,7 +66,9 @@ def test_the_room_comes_back(client: Client, tracker: Tracker, home: Home, upser
         return found
 
     before = tracker._database.read(pages).result()
-    client.graphql(DELETE, {"id": key})
+    client.graphql(DELETE, {"id": key})  # To the trash: nothing goes before its 30 days are over.
+    assert tracker._database.read(pages).result() >= before
+    assert client.post("/api/trash/delete", {"runs": [1]}).json() == {"runs": [1]}
     while tracker._database.write(lambda connection: give_back(connection, 20)).result():
         pass
     after = tracker._database.read(pages).result()
@@ -94,6 +97,60 @@ def test_a_deleted_runs_client_is_told_to_stop_and_a_new_run_of_that_name_works(
     assert again["bucket"]["historyLineCount"] == 0
     assert again["bucket"]["id"] != key
     assert client.post(STREAM.format("run1"), {}).status == 200
+
+
+def test_the_trash_keeps_runs_for_thirty_days_and_gives_them_back(
+    client: Client, tracker: Tracker, home: Home, upsert: Upsert
+) -> None:
+    for name in ("run1", "run2", "run3"):
+        upsert(name=name)
+    send(client, "run1", history=(0, rows(0, 1)))
+    upload(client, "a.txt", b"a")
+    place = "/api/projects/ada/birds"
+    put = client.post(f"{place}/trash", {"runs": [1, 2, 99]}).json()
+    assert put["runs"] == [1, 2]
+    # Nothing lists it, and nothing reaches it by its key, its id or its project.
+    assert [run["id"] for run in client.get("/api/runs").json()] == ["run3"]
+    assert client.get("/api/health").json()["runs"] == 1
+    for path in ("/api/runs/1/metrics", "/api/run?name=run1", "/api/projects/ada/%2Ftrash/runs"):
+        assert client.get(path).status == 404
+    assert [project["runs"] for project in client.get("/api/projects").json()["projects"]] == [1]
+    query = '{ models(entityName: "ada") { edges { node { name } } } }'
+    assert "trash" not in json.dumps(client.graphql(query))
+    assert client.get(f"{place}/runs").json()["columns"]["key"] == [3]
+    assert client.post(STREAM.format("run1"), {}).status == 404
+    # An id in the trash is free; then the old run cannot come back before the new one goes.
+    upsert(name="run2")
+    taken = client.post("/api/trash/restore", {"runs": [1, 2]})
+    assert (taken.status, "another run 'run2'" in taken.json()["error"]) == (409, True)
+    assert client.post("/api/trash/restore", {"runs": [1]}).json()["runs"] == [1]
+    assert client.get("/api/run?name=run1").json()["steps"] == 2
+    assert client.get("/api/run?name=run1").json()["state"] == "killed"
+    assert len(_run_folders(home)) == 1
+    assert client.post(STREAM.format("run1"), {}).status == 200
+    # After thirty days it goes for good.
+    listed = client.get("/api/trash").json()
+    assert [(run["id"], run["project"], run["deleted_by"]) for run in listed] == [
+        ("run2", "birds", "ada")
+    ]
+    month = 30 * 86_400
+    assert round(listed[0]["gone_at"] - listed[0]["deleted_at"]) == month
+    expired = tracker._database.read(lambda db: trash.expired(db, time.time() + month + 1)).result()
+    assert expired == [2]
+    assert tracker._database.read(lambda db: trash.expired(db, time.time() + 10)).result() == []
+
+
+def test_runs_are_moved_to_another_project_together(client: Client, upsert: Upsert) -> None:
+    for name in ("run1", "run2"):
+        upsert(name=name)
+    place = "/api/projects/ada/birds"
+    assert client.post(f"{place}/move", {"runs": [1, 2], "to": "a/b"}).status == 400
+    assert client.post(f"{place}/move", {"runs": [1], "to": "fish"}).json()["runs"] == [1]
+    upsert(name="run1")
+    again = client.post(f"{place}/move", {"runs": [2, 3], "to": "fish"})
+    assert (again.status, "run1" in again.json()["error"]) == (409, True)
+    assert client.post(f"{place}/stop", {"runs": [2, 3]}).json()["runs"] == [2, 3]
+    assert client.get("/api/run?name=fish/run1").json()["key"] == 1
 
 
 def test_an_upload_for_a_deleted_run_leaves_nothing(

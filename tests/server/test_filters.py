@@ -197,7 +197,10 @@ def _store(database: Database, runs: list[dict[str, Any]]) -> None:
         connection.execute(
             "INSERT OR IGNORE INTO users (key, name, created_at) VALUES (1, 'ada', 0)"
         )
-        connection.execute("INSERT OR IGNORE INTO projects VALUES (1, 'ada', 'birds', 0)")
+        connection.execute(
+            "INSERT OR IGNORE INTO projects (key, entity, name, created_at) "
+            "VALUES (1, 'ada', 'birds', 0)"
+        )
         connection.execute("DELETE FROM runs")
         for number, run in enumerate(runs):
             kept = {**run, "config": json.dumps(run["config"]), "tags": json.dumps(run["tags"])}

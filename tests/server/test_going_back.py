@@ -221,6 +221,61 @@ def test_where_the_client_counts_the_programs_own_counter_tells(
     assert epochs_of(tracker, held) == list(range(10))
 
 
+@pytest.mark.parametrize("again", [6, 7])
+def test_a_number_of_any_name_that_grows_evenly_is_a_counter(
+    client: Client, tracker: Tracker, again: int
+) -> None:
+    """On a busy node the row of the saved step comes late: time does not tell that it is not
+    logged again, but the samples do."""
+
+    def sampled(steps: range, first: int, since: float) -> list[str]:
+        return [
+            json.dumps({"_step": first + at, "_timestamp": since + at, "samples": 64 * step})
+            for at, step in enumerate(steps)
+        ]
+
+    agent, held = cut_off(client, sampled(range(8), 0, T0))
+    go_back(agent, held, saved_at=T0 + 5.5)
+    Process(client, held["run"]["id"]).start()
+    send(client, held, 6, sampled(range(again, 10), 6, T0 + 100))
+    rows_found = tracker._database.read(
+        lambda connection: list(read_objects(connection, held["run"]["key"], HISTORY))
+    ).result()
+    samples = [row["samples"] for _, row in rows_found if isinstance(row, dict)]
+    assert samples == [64 * step for step in range(10)]
+
+
+def test_a_row_later_than_its_checkpoint_that_was_never_sent_comes_back(
+    client: Client, tracker: Tracker
+) -> None:
+    """It was saved, logged, and is in the client's file alone."""
+    agent, held = cut_off(client, rows(range(5)))
+    assert go_back(agent, held, saved_at=T0 + 4.5) == T0 + 4
+    assert go_back(agent, held, saved_at=T0 + 4.5, rows=rows(range(7))[5:]) is None
+    assert steps_of(tracker, held) == list(range(5))
+    Process(client, held["run"]["id"]).start()
+    send(client, held, 5, rows(range(6, 9), T0 + 100))
+    assert steps_of(tracker, held) == list(range(9)), "5 is not logged again, 6 is"
+
+
+def test_a_row_comes_back_though_the_attempt_after_it_could_send_nothing(
+    client: Client, tracker: Tracker
+) -> None:
+    """Its first row, which shows what it left out, is in the client's file alone."""
+    agent, held = cut_off(client, rows(range(6)))
+    go_back(agent, held, saved_at=T0 + 4.5)
+    assert steps_of(tracker, held) == list(range(5)), "5 was logged after it was saved"
+    agent.end(held, exit_code=-9, cause="node")
+    held = agent.claim()
+    later = rows(range(6, 9), T0 + 100)
+    assert go_back(agent, held, saved_at=T0 + 101.5) == T0 + 4
+    go_back(agent, held, saved_at=T0 + 101.5, rows=later)
+    assert steps_of(tracker, held) == list(range(8))
+    Process(client, held["run"]["id"]).start()
+    send(client, held, 8, rows(range(9, 11), T0 + 200))
+    assert steps_of(tracker, held) == list(range(11))
+
+
 @pytest.mark.parametrize("again", [5, 7, 8])
 def test_a_program_that_was_cut_off_while_it_saved_goes_on_from_the_checkpoint_before(
     client: Client, tracker: Tracker, again: int

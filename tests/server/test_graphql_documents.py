@@ -152,6 +152,12 @@ def test_what_is_unknown_is_null_and_logged_once(caplog: pytest.LogCaptureFixtur
     ]
 
 
+def test_an_unknown_mutation_is_refused_by_its_name_before_any_is_carried_out() -> None:
+    with pytest.raises(Refusal, match="'fly'"):
+        run("mutation { bird { name } fly { far } }")
+    assert not _asked
+
+
 def test_introspection_is_never_null() -> None:
     text = """
     query P($t: String!) {

@@ -7,7 +7,7 @@ import pytest
 from runyard.server.people import invitations
 from tests.server.asgi import Answer
 from tests.server.persons import Person, add_person, make_team
-from tests.server.test_accounts import CREATE_TEAM, DELETE_INVITE, INVITE, team
+from tests.server.test_accounts import CREATE_TEAM, DELETE_INVITE, INVITE, is_unknown, team
 
 NOBODY = "nobody"
 DOCUMENTS = {
@@ -117,14 +117,14 @@ def test_open_invitations_have_a_limit(crew: Person, monkeypatch: pytest.MonkeyP
 def test_the_public_api_invites_likewise(crew: Person, eve: Person) -> None:
     pending = [(each["name"], each["pending"]) for each in team(crew, "crew")["members"]]
     assert pending == [("bob", False), ("eve", True)]
-    assert team(eve, "crew") is None
+    assert is_unknown(eve, "crew")
     crew.delete("/api/teams/crew/members/eve")
     made = crew.ask(INVITE, entity="crew", username="eve")["data"]["createInvite"]["invite"]
     assert invited_to(eve) == [("crew", "bob")]
     assert crew.ask(DELETE_INVITE, id=made["id"], entity="crew")["data"]["deleteInvite"]["success"]
     assert invited_to(eve) == []
     crew.ask(CREATE_TEAM, name="gang", admin="eve")
-    assert (team(eve, "gang"), invited_to(eve)) == (None, [("gang", "bob")])
+    assert (is_unknown(eve, "gang"), invited_to(eve)) == (True, [("gang", "bob")])
 
 
 @pytest.mark.parametrize("name", ["eve", "gang", "past", "some-lab", NOBODY])

@@ -75,6 +75,22 @@ def lose(*_: object) -> None:
     raise Lost
 
 
+def test_what_a_server_elsewhere_still_writes_reaches_no_file_of_its_followers(home: Home) -> None:
+    """Its kernel finishes a write when the file system answers again, whoever serves by then."""
+    log = home.database.with_name(f"{home.database.name}-wal")
+    for path in (home.database, log):
+        path.write_bytes(b"as it was")
+    with home.database.open("r+b") as late, log.open("r+b") as late_log:
+        put(home, OTHER)
+        with Owner(home):
+            for file in (late, late_log):
+                file.write(b"TOO LATE")
+                file.flush()
+            assert home.database.read_bytes() == log.read_bytes() == b"as it was"
+    assert home.database.stat().st_mode & 0o777 == 0o600
+    assert not [path for path in home.path.iterdir() if path.name.startswith(".")]
+
+
 def test_a_folder_is_claimed_and_given_back(home: Home) -> None:
     with Owner(home):
         claim = read_claim(home)

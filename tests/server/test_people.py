@@ -44,7 +44,10 @@ def test_what_is_not_yours_looks_as_if_it_did_not_exist(bob: Person, eve: Person
         assert eve.stream(entity, run) == 403
         assert "errors" in eve.ask(CREATE_FILES, entity=entity, project="birds", run=run)
         assert "errors" in eve.log(run, entity)
-    assert eve.ask('{ entity(name: "bob") { name } }')["data"]["entity"] is None
+    entity = 'entity(name: "%s") { available isTeam storageBytes readOnly members { name } }'
+    of_bob, of_nobody = (eve.ask(f"{{ {entity % name} }}")["data"] for name in ("bob", "nobody"))
+    assert of_bob == of_nobody
+    assert of_bob["entity"]["members"] == []
     assert eve.get("/api/run", name="r1").status == 404
     assert eve.get(f"/api/runs/{key}/metrics").status == 404
     assert eve.get(f"/api/runs/{key}/console").status == 404

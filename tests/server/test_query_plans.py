@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from runyard.server.api import run_api
+from runyard.server.api import server_api
 from runyard.server.processes import attempts
 from runyard.server.processes.console_lines import count_lines, get_lines, put_lines
 from runyard.server.runs import runs
@@ -37,7 +37,7 @@ def connection() -> Iterator[sqlite3.Connection]:
         pytest.param(lambda c: attempts.last(c, 1), id="last attempt"),
         pytest.param(lambda c: attempts.read_console(c, 1, 0, 10), id="read_console"),
         pytest.param(lambda c: streams.mark_silent(c, 1.0), id="mark_silent"),
-        pytest.param(run_api._count_runs, id="count runs"),
+        pytest.param(server_api._count_runs, id="count runs"),
         pytest.param(lambda c: leases.are_silent(c, 1.0), id="lost leases"),
         pytest.param(lambda c: leases.lose_silent(c, 1.0), id="losing leases"),
         pytest.param(lambda c: trials.by_run(c, 1), id="trial of a run"),

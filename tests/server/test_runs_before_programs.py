@@ -58,6 +58,6 @@ def test_a_sweep_tells_whose_program_runs_on(client: Client) -> None:
 def test_status_says_so(seconds: int | None, is_told: bool) -> None:
     since = None if seconds is None else time.time() - seconds
     agent = {"key": 4, "slots": 1, "running": 1, "job": None, "pid": None, "host": "here"}
-    sweep: Any = {"agents": [{**agent, "usage": None, "over_since": since}]}
+    sweep: Any = {"agents": [{**agent, "usage": None, "packing": None, "over_since": since}]}
     said = " ".join(text for text, _ in _agent_lines(sweep))
     assert ("runs on for 10 min after its run has ended" in said) == is_told

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
+from pathlib import Path
+
 import pytest
 
 from runyard.server.http.security_headers import kind_of_file
+from runyard.server.page import static_files
 from tests.server.artifact_logger import Logger
 from tests.server.asgi import Answer, Client
 from tests.server.conftest import Upsert
@@ -103,8 +107,31 @@ def test_the_page_lets_in_no_more_than_it_needs(client: Client) -> None:
         "img-src": "'self' data:",
         "media-src": "'self'",
         "style-src": "'self' 'unsafe-inline'",
+        "frame-src": "'self'",
         "base-uri": "'self'",
         "form-action": "'none'",
         "frame-ancestors": "'self'",
     }
     assert page.headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_viewer_has_no_origin_and_loads_nothing(
+    client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "assets"
+    folder.mkdir()
+    (folder / "viewer-vega-1.html.gz").write_bytes(gzip.compress(b"<p>viewer"))
+    monkeypatch.setattr(static_files, "BUILT", static_files.BuiltPage(tmp_path))
+    for encoding in ("gzip", "identity"):
+        viewer = client.request(
+            "GET", "/assets/viewer-vega-1.html", key=None, headers={"accept-encoding": encoding}
+        )
+        body = gzip.decompress(viewer.body) if encoding == "gzip" else viewer.body
+        assert body == b"<p>viewer"
+        policy = viewer.headers["content-security-policy"]
+        assert policy.startswith("sandbox allow-scripts; default-src 'none'; script-src")
+        assert "allow-same-origin" not in policy
+        assert "connect-src" not in policy
+        assert "'self'" not in policy.replace("frame-ancestors 'self'", "")
+        assert "unsafe-eval" not in policy
+    assert client.request("GET", "/assets/viewer-vega-1.html.gz", key=None).status == 404

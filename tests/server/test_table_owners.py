@@ -32,7 +32,7 @@ OWNERS = {
 }
 # Tables of others. In a row of SQL a name is joined in place of a second question.
 READS = {
-    "tracking": {"projects", "runs", "trials", "users"},
+    "tracking": {"projects", "runs", "trash", "trials", "users"},
     "sweeps": {"attempts", "jobs", "projects", "runs"},
     "jobs": {"agents", "attempts", "projects", "sweeps", "trials", "users"},
     "processes": {"agents"},
@@ -45,8 +45,8 @@ READS = {
     "store": {"runs", "sweeps"},
 }
 WRITES = {
-    # A new run and the mark of a deleted one are changes of several subjects.
-    "tracking": {"deleted_runs", "runs"},
+    # A new run, the mark of a deleted one and the trash are changes of several subjects.
+    "tracking": {"deleted_runs", "runs", "trash"},
     # A claim makes trial, run and attempt in one statement each, for hundreds at once.
     "sweeps": {"attempts", "runs"},
 }

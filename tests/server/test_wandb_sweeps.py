@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -14,9 +15,11 @@ from tests.server.sweeping import GRID
 
 UPSERT_SWEEP = """
 mutation UpsertSweep($id: ID, $config: String, $entityName: String, $projectName: String,
-    $controller: JSONString, $state: String, $priorRunsFilters: JSONString) {
+    $controller: JSONString, $state: String, $priorRunsFilters: JSONString,
+    $displayName: String) {
   upsertSweep(input: {id: $id, config: $config, entityName: $entityName, projectName: $projectName,
-      controller: $controller, state: $state, priorRunsFilters: $priorRunsFilters}) {
+      controller: $controller, state: $state, priorRunsFilters: $priorRunsFilters,
+      displayName: $displayName}) {
     sweep { id name state project { id name entity { id name } } }
     configValidationWarnings
   }
@@ -25,6 +28,7 @@ mutation UpsertSweep($id: ID, $config: String, $entityName: String, $projectName
 SWEEP = """
 query($sweep: String!, $specs: [JSONString!]!) { project(name: "birds") { sweep(sweepName: $sweep) {
   id name displayName method state config controller scheduler bestLoss runCount runCountExpected
+  priorRuns { edges { node { name } } }
   runs { edges { node { name state config stopped shouldStop exitcode summaryMetrics
     sampledHistory(specs: $specs) } } }
   agents { edges { node { id host state totalRuns runs { edges { node { name } } } } } } } } }
@@ -171,6 +175,20 @@ def test_a_file_is_changed_until_trials_are_drawn_from_it(client: Client) -> Non
     assert read(client, renamed)["displayName"] == "called so"
 
 
+def test_a_sweep_gets_another_name_and_keeps_its_file(client: Client) -> None:
+    sweep = put(client, {**GRID, "name": "first"})["sweep"]
+    assert read(client, sweep)["displayName"] == "first"
+    put(client, {**GRID, "name": "first"}, id=sweep["id"], displayName="second")
+    assert read(client, sweep)["displayName"] == "second"
+    assert yaml.safe_load(read(client, sweep)["config"])["name"] == "first"
+
+
+def test_an_empty_command_is_the_usual_one(client: Client) -> None:
+    sweep = put(client, {**GRID, "command": []})["sweep"]
+    (command,) = beat(client, begin(client, sweep))
+    assert command["program"] == GRID["program"]
+
+
 def test_prior_runs_are_the_sweeps_and_count_as_tried(client: Client, upsert: Upsert) -> None:
     config = {"lr": {"value": 0.1}, "size": {"value": 16}}
     upsert(name="before", config=json.dumps(config))
@@ -180,9 +198,52 @@ def test_prior_runs_are_the_sweeps_and_count_as_tried(client: Client, upsert: Up
     assert command["args"] == {"lr": {"value": 0.1}, "size": {"value": 32}}
     names = [edge["node"]["name"] for edge in read(client, sweep)["runs"]["edges"]]
     assert names == ["before", command["run_id"]]
+    assert [edge["node"]["name"] for edge in read(client, sweep)["priorRuns"]["edges"]] == [
+        "before"
+    ]
     nobody = json.dumps({"$or": [{"name": "nobody"}]})
     assert "nobody" in refused(client, GRID, priorRunsFilters=nobody)
     assert "priorRunsFilters" in refused(client, GRID, priorRunsFilters='{"$or": [{"name": 1}]}')
+
+
+def test_a_scheduler_names_runs_by_ids_that_it_makes_up(client: Client, upsert: Upsert) -> None:
+    """W&B's own scheduler does not ask for a run's id: it knows what W&B's server would say."""
+
+    def change(mutation: str, *names: str) -> dict[str, Any]:
+        id_ = base64.b64encode(":".join(["Run", "v1", *names]).encode()).decode()
+        return client.graphql(f"mutation($id: ID!) {{ {mutation} }}", {"id": id_})
+
+    sweep = put(client)["sweep"]
+    (command,) = beat(client, begin(client, sweep))
+    stop = "stopRun(input: {id: $id}) { success }"
+    assert change(stop, command["run_id"], "birds", "ada")["data"]["stopRun"]["success"]
+    (edge,) = read(client, sweep)["runs"]["edges"]
+    assert edge["node"]["stopped"] or edge["node"]["state"] == "killed"
+    for names in (("nobody", "birds", "ada"), (command["run_id"], "birds"), ("", "", "")):
+        (error,) = change(stop, *names)["errors"]
+        assert "no such run" in error["message"] or "not the id of" in error["message"]
+
+    upsert(name="run1")
+    note = 'upsertBucket(input: {id: $id, notes: "mine"}) { inserted bucket { name notes } }'
+    assert change(note, "run1", "birds", "ada")["data"]["upsertBucket"] == {
+        "inserted": False,
+        "bucket": {"name": "run1", "notes": "mine"},
+    }
+    assert "no such run" in change(note, "run2", "birds", "ada")["errors"][0]["message"]
+
+
+def test_the_state_of_a_sweeps_run_is_not_set_from_outside(client: Client) -> None:
+    """Its trial would still be under way, and its agent would not hear of it."""
+    sweep = put(client)["sweep"]
+    beat(client, begin(client, sweep))
+    query = """query($name: String!) { project(name: "birds") { sweep(sweepName: $name) {
+      runs { edges { node { id state } } } } } }"""
+    answer = client.graphql(query, {"name": sweep["name"]})
+    (edge,) = answer["data"]["project"]["sweep"]["runs"]["edges"]
+    change = 'mutation($id: ID!) { updateRunState(input: {id: $id, state: "failed"}) { success } }'
+    (error,) = client.graphql(change, {"id": edge["node"]["id"]})["errors"]
+    assert "runyard retry" in error["message"]
+    assert read(client, sweep)["runs"]["edges"][0]["node"]["state"] == edge["node"]["state"]
 
 
 def test_an_agent_whose_sweep_is_unknown_is_told_so_or_sent_home(client: Client) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.server.asgi import Client
-from tests.server.sweeping import Agent, create
+from tests.server.sweeping import Agent, create, show
 
 
 def _work(client: Client, sweep: Any) -> Any:
@@ -53,3 +53,27 @@ def test_what_one_may_not_read_is_not_there(client: Client) -> None:
     sweep = create(client)
     assert client.get("/api/sweeps/999999/work").status == 404
     assert client.get(f"/api/sweeps/{sweep['key']}/work", key="wrong").status == 401
+
+
+def test_how_gpus_are_shared_is_told_once(client: Client) -> None:
+    sweep = create(client)
+    agent = Agent(client, sweep["key"])
+    scope = f"/api/live?sweep={sweep['key']}"
+    line = "GPU 0: 8 at a time (16 did not get more done)"
+
+    def renew(packing: str) -> Any:
+        begin = client.get(scope).json()["revision"]
+        assert agent.say("renew", running=[], slots=8, packing=packing).status == 200
+        return client.get(f"{scope}&since={begin}").json()["agents"]
+
+    assert show(client, sweep)["agents"][0]["packing"] is None
+    assert renew(line)
+    assert show(client, sweep)["agents"][0]["packing"] == line
+    assert client.get("/api/agents").json()["agents"][0]["packing"] == line
+    assert not renew(line)
+    agent.renew()
+    assert show(client, sweep)["agents"][0]["packing"] == line
+    # One line of bearable length, whatever comes.
+    assert renew(f"GPU 0:\n{'x' * 5000}")
+    text = show(client, sweep)["agents"][0]["packing"]
+    assert text == f"GPU 0: {'x' * 993}"

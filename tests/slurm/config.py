@@ -95,6 +95,11 @@ class ClusterSite:
         return self.folder / "mysql.sock"
 
     @property
+    def database_made(self) -> Path:
+        """SQL that the database server runs before it answers."""
+        return self.folder / "make-database.sql"
+
+    @property
     def gpu_devices(self) -> Path:
         return self.folder / "dev"
 

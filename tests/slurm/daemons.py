@@ -119,6 +119,8 @@ class ClusterDaemons:
             f"--pid-file={site.folder}/mysqld.pid",
             # Its root user has no password: only the socket in the private folder leads to it.
             "--skip-networking",
+            # slurmdbd of 26.05 dies at its first start if it has to make its database itself.
+            f"--init-file={site.database_made}",
         )
         daemon.wait_until(lambda: _answers(site.database_socket))
         return daemon
@@ -130,7 +132,8 @@ class ClusterDaemons:
         daemon.wait_until(lambda: _answers(self.site.accounting_port))
 
     def _start_controller(self) -> None:
-        daemon = self._start("slurmctld", "-D")
+        # -i: one that was killed early starts again without the files that it writes late.
+        daemon = self._start("slurmctld", "-D", "-i")
         daemon.wait_until(lambda: _answers(self.site.controller_port))
 
     def _start_nodes(self) -> None:

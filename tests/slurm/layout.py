@@ -31,6 +31,7 @@ def write_files(spec: ClusterSpec, site: ClusterSite) -> None:
     _write_private(site.folder / "gres.conf", gres_conf(spec, site).encode())
     if spec.accounting:
         _write_private(site.folder / "slurmdbd.conf", slurmdbd_conf(site).encode())
+        site.database_made.write_text("create database if not exists slurm_acct_db;\n")
     if spec.elastic:
         _write_private(site.resume_program, resume_script(site, search_path()).encode())
         site.resume_program.chmod(0o700)

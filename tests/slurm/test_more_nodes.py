@@ -50,6 +50,16 @@ def test_a_shell_over_two_nodes_reaches_both(yard: Yard, monkeypatch: pytest.Mon
         yard.cluster.wait_for(number, "CANCELLED")
 
 
+def test_srun_in_a_shell_starts_the_tasks_that_were_asked_for(yard: Yard) -> None:
+    """As in salloc. From 24.11 on srun, told of a task's CPUs alone, waited for ever."""
+    words = ("--nodes", "2", "--tasks-per-node", "2", "--cpus", "2", "--memory", "100M")
+    command = ("srun", "sh", "-c", "echo on:$SLURMD_NODENAME")
+    said = yard.type("shell", *words, "--", *command).stdout.split()
+    on_nodes = sorted(word for word in said if word.startswith("on:"))
+    assert len(on_nodes) == 4
+    assert on_nodes[0] == on_nodes[1] != on_nodes[2] == on_nodes[3]
+
+
 @pytest.fixture
 def later(yard: Yard) -> Iterator[str]:
     """A name for a partition that a site adds; it goes with the test."""

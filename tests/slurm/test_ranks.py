@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import sys
 
 import pytest
 
@@ -159,3 +160,13 @@ def test_a_dead_rank_ends_the_attempt_and_ranks_that_go_on_are_waited_for(yard: 
     after = (ends["killed"]["ended_at"] or 0.0) - float(killed_at)
     print(f"the attempt ended {after:.2f} s after its rank was killed")
     assert 0 < after < 10  # By the recorded times: the guide promises it.
+
+
+def test_ranks_have_their_variables_where_a_site_exports_none(yard: Yard) -> None:
+    """With sbatch's --export=NONE, srun in the job passes nothing on unless it is told to."""
+    yard.write("meets.py", MEETS)
+    said = yard.submit(
+        "submit", *ranks(yard), "--sbatch=--export=NONE", "--", sys.executable, "meets.py", "none"
+    )
+    yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED")
+    assert sorted(re.findall(r"rank (\d) of 4 .* total 10 ", yard.logs(said))) == list("0123")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from runyard.client.sweeps import Sweep
+from runyard.shapes.sweeps import Sweep
 from tests.slurm.yard import Yard
 from tests.train.frameworks import ensure_framework, program_environment
 

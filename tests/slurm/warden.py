@@ -91,7 +91,13 @@ def _mentions(pid: int, folder: bytes) -> bool:
     try:
         if os.geteuid() not in (0, entry.stat().st_uid):
             return False  # Another user's process, which only happens to name the folder.
-        return any(folder in (entry / part).read_bytes() for part in ("cmdline", "environ"))
+        if any(folder in (entry / part).read_bytes() for part in ("cmdline", "environ")):
+            return True
+        # From 24.11 on a step's daemon names no folder anywhere; its log is open.
+        return _is_step(pid) and any(
+            os.fsencode(handle.readlink()).startswith(folder + b"/")
+            for handle in (entry / "cwd", *(entry / "fd").iterdir())
+        )
     except OSError:
         return False
 

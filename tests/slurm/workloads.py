@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from runyard.client.api import Run
+from runyard.shapes.runs import Run
 from tests.node.terminals import until
 from tests.slurm.cluster import FINAL_STATES
 from tests.slurm.yard import Yard

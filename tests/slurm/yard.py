@@ -15,8 +15,8 @@ import pytest
 
 from runyard.client.api import Api
 from runyard.client.discover import ensure_server
-from runyard.client.sweeps import Sweep
 from runyard.home import Home
+from runyard.shapes.sweeps import Sweep
 from tests.conftest import end_server, isolate, run_runyard
 from tests.live.sweeping import with_python
 from tests.node.terminals import until

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from runyard.client.sweeps import CreatedSweep
 from runyard.home import Home
+from runyard.shapes.sweeps import CreatedSweep
 from runyard.train import folders
 from tests.live.programs import stock_client
 from tests.live.sweeping import api_of, write_sweep

@@ -18,9 +18,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from runyard.client.api import Api, Console, RunDetail, Series
+from runyard.client.api import Api
 from runyard.client.discover import connect
 from runyard.home import Discovery
+from runyard.shapes.runs import Console, RunDetail, Series
 from tests.node.terminals import until
 from tests.wandb_clients.versions import ordered
 
@@ -204,6 +205,8 @@ class Client:
             "WANDB_DIR": str(self.folder),
             "WANDB_ERROR_REPORTING": "false",
             "WANDB_DISABLE_GIT": "true",
+            # Its own service may take longer than 30 s to start on a busy machine.
+            "WANDB__SERVICE_WAIT": "300",
             # What `runyard run` sets; and samples of the machine within a short run's life.
             "WANDB_X_FILE_STREAM_TRANSMIT_INTERVAL": "2",
             "WANDB_X_STATS_SAMPLING_INTERVAL": "1",

@@ -10,9 +10,14 @@ from tests.wandb_clients.matrix import flow
 
 @flow("resume: allow, must, never")
 def resuming(client: Client) -> None:
-    assert "resumed=False" in client.run("resuming", "never:again", "3")
-    assert "resumed=True" in client.run("resuming", "allow:again", "2")
-    assert "resumed=True" in client.run("resuming", "must:again", "2")
+    for words, count, resumed, starts, then in (
+        ("never:again", "3", False, 0, 3),
+        ("allow:again", "2", True, 3, 5),
+        ("must:again", "2", True, 5, 7),
+    ):
+        printed = client.run("resuming", words, count)
+        assert f"resumed={resumed} starts={starts}\n" in printed, printed
+        assert f"next={then}\n" in printed, printed
     # A process each: after a refused init, 0.16 and 0.17 leave a thread behind that reads from the
     # socket of their service, and takes the answer to the next init: that one waits forever.
     for words in ("never:again", "must:nowhere"):

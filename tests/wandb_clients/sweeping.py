@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-from runyard.client.api import RunDetail
+from runyard.shapes.runs import RunDetail
 from tests.wandb_clients.client import Client, read_sweep_id
 from tests.wandb_clients.matrix import flow
 

@@ -44,9 +44,20 @@ def test_a_report_becomes_a_score_with_reasons(script: ModuleType, tmp_path: Pat
         "    test_four: failed on teardown",
         "together                                    1 of 3",
     ]
-    drawn = script.table("0.99.0", scores)
-    assert "release 0.99.0: **1 of 3** pass" in drawn
+
+
+def test_a_table_by_group_with_what_is_not_built_apart(script: ModuleType, tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(REPORT)
+    scores = script.read_report(report)
+    script.write_result(tmp_path / "results", "test_core", scores)
+    script.write_result(tmp_path / "results", "test_launch", scores)
+    drawn = script.table("0.99.0", script.read_results(tmp_path / "results"))
+    assert "release 0.99.0: **1 of 3** pass outside of what is not built" in drawn
+    assert "2 of 6 in all" in drawn
+    assert "| `test_core` | 1 | 3 | 1 |" in drawn
     assert "- `test_core.test_b::test_four`: failed on teardown" in drawn
+    assert "- `test_launch`: W&B Launch" in drawn
 
 
 def test_a_failure_that_is_understood_is_told_in_our_words(

@@ -14,14 +14,8 @@ import { Observed } from "./observe";
 import { Login } from "./pages/Login";
 import { navigate, usePlace } from "./router";
 import { findRoute, type PageProps } from "./routes";
+import type { Me } from "./shapes";
 import { switchTheme } from "./theme";
-
-export interface Me {
-  name: string;
-  admin: boolean;
-  teams: string[];
-  invitations: { team: string; invited_by: string }[];
-}
 
 export const me = new Observed<Me | null>(null);
 type Standing = "asking" | "in" | "out";
@@ -101,10 +95,10 @@ function focusSearch(): void {
 
 function Page() {
   const place = usePlace();
-  const found = findRoute(place.parts);
+  const route = findRoute(place.parts);
   const [shown, setShown] = useState<{ load: unknown; page: ComponentType<PageProps> } | null>(null);
   const [failed, setFailed] = useState(false);
-  const load = found?.load;
+  const load = route?.load;
   useEffect(() => {
     if (!load) return;
     let over = false;
@@ -120,9 +114,9 @@ function Page() {
   useEffect(() => {
     document.title = [...place.parts.filter((part) => part !== "runs").slice(1).reverse(), "runyard"].join(" · ");
   }, [place.parts.join("/")]);
-  if (!found) return <NothingHere what="There is no such page." />;
+  if (!route) return <NothingHere what="There is no such page." />;
   if (failed) return <Failure what="This part of the page could not be loaded." next="The server may have been updated: load the page anew." />;
   if (!shown || shown.load !== load) return <Loading />;
   const Shown = shown.page;
-  return <Shown key={place.parts.join("/")} {...found.props} />;
+  return <Shown key={place.parts.join("/")} {...route.props} />;
 }

@@ -28,7 +28,7 @@ export interface Asking {
 export function withQuery(path: string, query: Query = {}): string {
   const words = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
-    if (Array.isArray(value)) value.forEach((one) => words.append(name, one));
+    if (Array.isArray(value)) value.forEach((item) => words.append(name, item));
     else if (value !== null && value !== undefined) words.set(name, String(value));
   }
   const text = words.toString();

@@ -36,8 +36,8 @@ export function rgb(lightness: number, chroma: number, hue: number): string {
 }
 
 function gamma(value: number): number {
-  const kept = Math.min(1, Math.max(0, value));
-  return kept <= 0.0031308 ? 12.92 * kept : 1.055 * kept ** (1 / 2.4) - 0.055;
+  const bounded = Math.min(1, Math.max(0, value));
+  return bounded <= 0.0031308 ? 12.92 * bounded : 1.055 * bounded ** (1 / 2.4) - 0.055;
 }
 
 /** A point on a scale from bad to good, for values as colours. */

@@ -59,3 +59,8 @@ export function formatSize(bytes: number | null | undefined): string {
 export function plural(count: number, noun: string): string {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
+
+/** Whether a value is one of W&B's media: an image, a table, a histogram, ... */
+export function hasType(value: unknown): value is { _type: string } {
+  return typeof value === "object" && value !== null && typeof (value as { _type: unknown })._type === "string";
+}

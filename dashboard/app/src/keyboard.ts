@@ -24,10 +24,10 @@ addEventListener("keydown", (event) => {
     return;
   }
   // What was added last is nearest to what one looks at.
-  const found = shortcuts.value.findLast((shortcut) => shortcut.keys.split(" ").includes(event.key));
-  if (!found) return;
+  const shortcut = shortcuts.value.findLast((shortcut) => shortcut.keys.split(" ").includes(event.key));
+  if (!shortcut) return;
   event.preventDefault();
-  found.act(event);
+  shortcut.act(event);
 });
 
 /** Shortcuts for as long as the component is shown. */

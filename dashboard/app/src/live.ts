@@ -5,20 +5,9 @@
 import { useEffect, useRef } from "preact/hooks";
 import { ask, get } from "./api";
 import { Observed } from "./observe";
+import type { News } from "./shapes";
 
-export interface News {
-  revision: number;
-  whole: boolean;
-  runs: number[];
-  history: number[];
-  console: number[];
-  deleted: number[];
-  sweeps: number[];
-  agents: boolean;
-  jobs: boolean;
-  projects: boolean;
-  reports: boolean;
-}
+export type { News };
 
 export type Watched = Record<string, string>;
 export type LiveState = "live" | "asking" | "cut";

@@ -15,7 +15,10 @@ function here(): Place {
 }
 
 const place = new Observed<Place>(here());
-addEventListener("popstate", () => place.set(here()));
+addEventListener("popstate", () => {
+  lastChange = { names: "", at: -Infinity };
+  place.set(here());
+});
 
 export function usePlace(): Place {
   return useObserved(place);
@@ -29,8 +32,12 @@ export function navigate(path: string, options: { replace?: boolean } = {}): voi
   if (!options.replace) scrollTo(0, 0);
 }
 
-/** Change what the query says; null takes a word out. */
-export function changeQuery(change: Record<string, string | null>, options: { push?: boolean } = {}): void {
+// Letters that are typed and a slider that is moved are one change: Back undoes them together.
+const ONE_CHANGE_MS = 1_500;
+let lastChange = { names: "", at: -Infinity };
+
+/** Change what the query says; null takes a word out. Back undoes it. */
+export function changeQuery(change: Record<string, string | null>): void {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(change)) {
     if (value === null || value === "") query.delete(name);
@@ -39,8 +46,11 @@ export function changeQuery(change: Record<string, string | null>, options: { pu
   const text = query.toString();
   const target = location.pathname + (text ? `?${text}` : "") + location.hash;
   if (target === location.pathname + location.search + location.hash) return;
-  if (options.push) history.pushState(null, "", target);
-  else history.replaceState(null, "", target);
+  const names = Object.keys(change).join();
+  const now = performance.now();
+  if (names === lastChange.names && now - lastChange.at < ONE_CHANGE_MS) history.replaceState(null, "", target);
+  else history.pushState(null, "", target);
+  lastChange = { names, at: now };
   place.set(here());
 }
 

@@ -48,13 +48,13 @@ interface Question {
 
 /** Asked while the server waits for a proof that it is the user who administers. */
 export const question = new Observed<Question | null>(null);
-let asked: Promise<boolean> | null = null;
+let answer: Promise<boolean> | null = null;
 
 /** Have the user confirm; several requests at once ask one question. */
 export function confirmed(command: string): Promise<boolean> {
-  asked ??= new Promise<boolean>((settle) => question.set({ command, settle })).finally(() => {
+  answer ??= new Promise<boolean>((settle) => question.set({ command, settle })).finally(() => {
     question.set(null);
-    asked = null;
+    answer = null;
   });
-  return asked;
+  return answer;
 }

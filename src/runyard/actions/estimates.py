@@ -13,9 +13,9 @@ from runyard.home import locate
 
 if TYPE_CHECKING:
     from runyard.client.api import Api
-    from runyard.client.sweeps import Sweep
     from runyard.config.request import Request
-    from runyard.gauge.estimates import Asked, Basis
+    from runyard.gauge.estimates import Basis, SubmissionSize
+    from runyard.shapes.sweeps import Sweep
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Subject:
     entity: str | None = None
 
 
-def tell_estimate(subject: Subject, asked: Asked, request: Request, notify: Notify) -> None:
+def tell_estimate(subject: Subject, size: SubmissionSize, request: Request, notify: Notify) -> None:
     """Tell what is to be expected; nothing where nothing is known. Starts no server."""
     from runyard.gauge import estimates
 
@@ -40,16 +40,16 @@ def tell_estimate(subject: Subject, asked: Asked, request: Request, notify: Noti
             )
         )
         return
-    notify(Notice(estimates.estimate_text(estimates.estimate(basis, asked), asked)))
+    notify(Notice(estimates.estimate_text(estimates.estimate(basis, size), size)))
     margins = request.gauge
     for note in estimates.advise(
-        basis, asked, time_margin=margins.time_margin, memory_margin=margins.memory_margin
+        basis, size, time_margin=margins.time_margin, memory_margin=margins.memory_margin
     ):
         notify(Notice(note))
 
 
 def keep_estimate(
-    api: Api, sweep: Sweep, subject: Subject, asked: Asked, gpu: str | None, notify: Notify
+    api: Api, sweep: Sweep, subject: Subject, size: SubmissionSize, gpu: str | None, notify: Notify
 ) -> None:
     """With the sweep: what is expected of it. A sweep is not stopped by what cannot be kept."""
     from runyard.gauge import estimates
@@ -57,7 +57,7 @@ def keep_estimate(
     try:
         known = api.figures.known(subject.project, subject.kind, entity=subject.entity)
         basis = estimates.basis_of(known, gpu)
-        expected = {} if basis is None else estimates.estimate(basis, asked).to_json()
+        expected = {} if basis is None else estimates.estimate(basis, size).to_json()
         api.figures.expect(sweep["key"], subject.kind, expected)
     except RunyardError as error:
         notify(Notice(f"the estimate is not kept: {error.what}"))
@@ -102,14 +102,14 @@ def estimate_here(
     """The same for this machine: tell it where something is known, and keep it with the sweep."""
     from runyard.gauge import estimates
 
-    asked = estimates.Asked(trials=trials, agents=1, slots=slots or 1, cpus=slots or 1)
+    size = estimates.SubmissionSize(trials=trials, agents=1, slots=slots or 1, cpus=slots or 1)
     basis = _basis(subject, None)
     if basis is not None:
-        notify(Notice(estimates.estimate_text(estimates.estimate(basis, asked), asked)))
+        notify(Notice(estimates.estimate_text(estimates.estimate(basis, size), size)))
     if sweep is not None:
         api = find_server(locate())
         if api is not None:
-            keep_estimate(api, sweep, subject, asked, None, notify)
+            keep_estimate(api, sweep, subject, size, None, notify)
             api.close()
 
 

@@ -14,11 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from runyard.client.api import Api, RunDetail
-from runyard.client.jobs import JobDetail
-from runyard.client.sweeps import Sweep
+from runyard.client.api import Api
 from runyard.errors import NotFoundError, UsageError
 from runyard.reading.problems import nearest
+from runyard.shapes.jobs import JobDetail
+from runyard.shapes.runs import RunDetail
+from runyard.shapes.sweeps import Sweep
 
 _NUMBER = re.compile(r"(?:[^/]+/)?([0-9]+)(?:_([0-9]+))?(?:\.\w+)?")
 _KINDS = {"job": "job", "sweep": "sweep", "trial": "run", "run": "run"}

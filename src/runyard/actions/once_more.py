@@ -10,12 +10,13 @@ from pathlib import Path
 from runyard.actions.sweeping.slots import Slots
 from runyard.actions.sweeping.task_lists import ListRequest
 from runyard.actions.tracking import ProjectOptions
-from runyard.client.api import Api, RunDetail
-from runyard.client.sweeps import Sweep, Trial
+from runyard.client.api import Api
 from runyard.config.task_list import Line, make_tasks
 from runyard.errors import NotFoundError, UsageError
 from runyard.node.attempt.command_line import expand
 from runyard.search.tasks import COMMAND_LINE
+from runyard.shapes.runs import RunDetail
+from runyard.shapes.sweeps import Sweep, Trial
 
 
 def once_more(api: Api, run: RunDetail, options: ProjectOptions, slots: Slots) -> ListRequest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,12 +19,13 @@ from runyard.actions.sweeping.agent_process import working_folder
 from runyard.actions.sweeping.slots import Slots
 from runyard.actions.sweeping.task_lists import ListRequest
 from runyard.actions.tracking import ProjectOptions
-from runyard.client.api import Api, RunDetail
-from runyard.client.jobs import Job
-from runyard.client.sweeps import Sweep, Trial
-from runyard.config.flags import Flags, Given, flag
+from runyard.client.api import Api
+from runyard.config.flags import Flags, FlagValue, flag
 from runyard.errors import NotFoundError, UsageError
 from runyard.reading.problems import nearest
+from runyard.shapes.jobs import Job
+from runyard.shapes.runs import RunDetail
+from runyard.shapes.sweeps import Sweep, Trial
 
 _EXCLUDE = "resources.exclude"
 
@@ -34,6 +36,17 @@ class More:
 
     factor: float
     text: str
+
+
+def read_more(text: str) -> More | None:
+    """+50% or x2; None for what is no change. ValueError where nothing would be left."""
+    change = re.fullmatch(r"\+(\d+(?:\.\d+)?)%|x(\d+(?:\.\d+)?)", text)
+    if change is None:
+        return None
+    factor = 1 + float(change[1]) / 100 if change[1] else float(change[2])
+    if factor <= 0:
+        raise ValueError(f"{text!r} leaves nothing")
+    return More(factor, text)
 
 
 @dataclass(frozen=True)
@@ -232,7 +245,7 @@ def changed_flags(flags: Flags, last: Mapping[str, Any], excluded: Sequence[str]
                     mend=f"say how much it is to have: --{name} {example}",
                 )
             more = math.ceil(float(last[name]) * wanted.factor)
-            amounts[path] = Given(more, wanted.text)
+            amounts[path] = FlagValue(more, wanted.text)
     changed = {path: flag(path, [amount]) for path, amount in amounts.items()}
     flags = with_last_request(Flags({**flags.given, **changed}), last)
     nodes = dict.fromkeys([*str(last.get("exclude") or "").split(","), *excluded])

@@ -16,7 +16,7 @@ from runyard.actions.connect import open_server
 from runyard.actions.events import Notice, Notify
 from runyard.actions.owner import RULE, Owner, find_owner, is_name
 from runyard.actions.tracking import ProjectOptions, other_server
-from runyard.client.api import Api, NewRun, Run
+from runyard.client.api import Api
 from runyard.client.environment import FOREIGN_SERVICE, wandb_environment
 from runyard.client.http import Unreachable
 from runyard.client.roots import trust_of
@@ -24,6 +24,7 @@ from runyard.errors import RunyardError, StateError, UsageError
 from runyard.home import Home, locate, read_discovery, using
 from runyard.reading.units import duration
 from runyard.save_protocol import COURSES, courses_folder
+from runyard.shapes.runs import NewRun, Run
 from runyard.sweep_states import ID_LETTERS
 
 if TYPE_CHECKING:
@@ -43,6 +44,18 @@ class RunRequest:
     tags: Sequence[str] = ()
     quiet: bool = False
     """Tell nothing but what goes wrong."""
+
+
+def project_command(options: ProjectOptions) -> list[str]:
+    """The project's command, if it has one: it runs in the project's root, and its variables are
+    this machine's here."""
+    from runyard.config.project_file import read_project
+
+    request = read_project(Path.cwd(), options.flags, needs_command=True)
+    if request.command is None:
+        return []
+    os.chdir(request.folder)
+    return [os.path.expandvars(word) for word in request.command]
 
 
 @dataclass(frozen=True)

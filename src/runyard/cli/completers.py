@@ -27,12 +27,11 @@ def complete_run(prefix: str, **_: object) -> list[str]:
 
 def complete_sweep(prefix: str, **_: object) -> list[str]:
     """A sweep's id or name."""
-    return _matching(
-        prefix,
-        lambda api: [
-            name for sweep in api.sweeps.sweeps(limit=100) for name in (sweep["id"], sweep["name"])
-        ],
-    )
+
+    def names(api: Api) -> list[str]:
+        return [sweep[key] for sweep in api.sweeps.sweeps(limit=100) for key in ("id", "name")]
+
+    return _matching(prefix, names)
 
 
 def complete_run_or_sweep(prefix: str, **_: object) -> list[str]:
@@ -42,6 +41,13 @@ def complete_run_or_sweep(prefix: str, **_: object) -> list[str]:
 def complete_project(prefix: str, **_: object) -> list[str]:
     """A project's name."""
     return _matching(prefix, lambda api: [project["name"] for project in api.projects()])
+
+
+def complete_cluster(prefix: str, **_: object) -> list[str]:
+    """The name of a profile."""
+    from runyard.clusters.load import profile_folders, profile_names
+
+    return [name for name in profile_names(profile_folders()) if name.startswith(prefix)]
 
 
 def _matching(prefix: str, names: Callable[[Api], list[str]]) -> list[str]:

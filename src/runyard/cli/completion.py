@@ -13,11 +13,13 @@ import argparse
 import os
 import shlex
 
+from runyard.cli.parser import add
+
 SHELLS = ("bash", "zsh", "fish", "tcsh")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh, fish or tcsh")
+    add(parser, "shell SHELL", "bash, zsh, fish or tcsh", choices=SHELLS)
 
 
 def run(args: argparse.Namespace) -> int:

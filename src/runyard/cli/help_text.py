@@ -17,6 +17,8 @@ from typing import Any
 
 _EXAMPLE = re.compile(r"(\s+)(\S.*?)(?:\s{2,}(\S.*))?")
 _NARROWEST = 24
+# For textwrap.
+WHOLE_WORDS: Any = {"break_long_words": False, "break_on_hyphens": False}
 _ALL, _SHOWN_BY = "all", "shown_by"
 
 
@@ -59,10 +61,8 @@ def help_group(
     setattr(group, _SHOWN_BY, (name,) if is_rare else (name, None))
     for word, text in ((_ALL, "show all options"), (name, f"show {title}")):
         if is_rare and f"--help-{word}" not in parser._option_string_actions:
-            parser.add_argument(
-                f"--help-{word}", action=_ShowGroup, nargs=0, const=word, help=text,
-                default=argparse.SUPPRESS,
-            )  # fmt: skip
+            words: Any = {"action": _ShowGroup, "nargs": 0, "default": argparse.SUPPRESS}
+            parser.add_argument(f"--help-{word}", const=word, help=text, **words)
     return group
 
 
@@ -74,12 +74,7 @@ def lay_out(text: str, width: int) -> str:
 def _block(block: str, width: int) -> str:
     lines = block.splitlines()
     if not lines[0].startswith(" "):
-        return textwrap.fill(
-            " ".join(line.strip() for line in lines),
-            width,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
+        return textwrap.fill(" ".join(map(str.strip, lines)), width, **WHOLE_WORDS)
     if all(len(line) <= width for line in lines):
         return block
     return "\n".join(_example(what, does, width) for what, does in _examples(lines))
@@ -104,8 +99,5 @@ def _example(what: str, does: str, width: int) -> str:
     if not does:
         return what
     below = " " * (len(what) - len(what.lstrip()) + 4)
-    wrapped = textwrap.wrap(
-        does, width, initial_indent=below, subsequent_indent=below, break_long_words=False,
-        break_on_hyphens=False,
-    )  # fmt: skip
-    return "\n".join((what, *wrapped))
+    indents: Any = {"initial_indent": below, "subsequent_indent": below}
+    return "\n".join((what, *textwrap.wrap(does, width, **indents, **WHOLE_WORDS)))

@@ -66,8 +66,3 @@ def advice_on(letter: str, options: Container[str]) -> str | None:
         if option in options
     ]
     return "; ".join((f"{letter} is {LETTERS[letter][1][0]} in every command", *now))
-
-
-def spelled(option: str) -> tuple[str, str]:
-    """For `add_argument`: an option's letter, and the option."""
-    return LETTER_OF[option], option

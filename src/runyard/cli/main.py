@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from runyard.errors import RunyardError
+from runyard.errors import RunyardError, format_error, of_system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,11 +20,10 @@ _ASK_HELP, _ASK_VERSION = ("-h", "--help"), ("-V", "--version")
 def main(argv: list[str] | None = None) -> int:
     """Run one command line; returns the exit code."""
     if sys.version_info < (3, 10):  # noqa: UP036 - installed by hand, past pip's own check.
-        return _fail(
-            f"runyard: Python 3.10 or newer is needed, and this is {sys.version.split()[0]}: "
-            f"{sys.executable}\n  try:  install runyard with a newer one",
-            1,
+        python = (
+            f"{sys.version.split()[0]}: {sys.executable}\n  try:  install runyard with a newer one"
         )
+        return _fail(f"runyard: Python 3.10 or newer is needed, and this is {python}", 1)
     words = sys.argv[1:] if argv is None else argv
     debug = _asks_debug(words)
     _open_missing_streams()
@@ -60,51 +59,21 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:
         if debug:
             raise
-        return _fail(_refused_by_the_system(error), 1)
+        return _fail(format_error(of_system(error)), 1)
     except Exception as error:
         if debug:
             raise
         lacking = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
         if lacking and lacking.split(".")[0] != "runyard":
-            return _fail(
-                f"runyard: this Python lacks {lacking}, which runyard needs: {sys.executable}\n"
-                "  try:  the `runyard` of the environment that it was installed in, or install it "
+            lack = RunyardError(
+                f"this Python lacks {lacking}, which runyard needs: {sys.executable}",
+                mend="the `runyard` of the environment that it was installed in, or install it "
                 "into this one",
-                1,
             )
-        return _fail(
-            f"runyard: this is a mistake in runyard itself: {type(error).__name__}: {error}\n"
-            f"  try:  the same command with --debug shows where; please report it",
-            70,
-        )
-
-
-def _refused_by_the_system(error: OSError) -> str:
-    import errno
-
-    place = f" at {error.filename}" if error.filename else ""
-    mends = {
-        errno.ENOSPC: "free some space on the disk that it writes to",
-        errno.EDQUOT: "your quota there is used up: free some space",
-        errno.EACCES: "look who may read and write there: ls -ld",
-        errno.EPERM: "look who may read and write there: ls -ld",
-        errno.EROFS: "choose another place: that one cannot be written to",
-        errno.ENOENT: "check the path, and that its folder is there",
-        errno.EMFILE: "too many files are open: ulimit -n",
-    }
-    mend = mends.get(error.errno or 0, "the same command with --debug shows where")
-    said = error.strerror or error
-    return f"runyard: the operating system refused something{place}\n  said: {said}\n  try:  {mend}"
-
-
-def format_error(error: RunyardError) -> str:
-    """What failed, the tool's own words, what to do next."""
-    lines = [f"runyard: {error.what}"]
-    if error.said:
-        lines.append(f"  said: {error.said}")
-    if error.mend:
-        lines.append(f"  try:  {error.mend}")
-    return "\n".join(lines)
+            return _fail(format_error(lack), 1)
+        what = f"this is a mistake in runyard itself: {type(error).__name__}: {error}"
+        mend = "the same command with --debug shows where; please report it"
+        return _fail(format_error(RunyardError(what, mend=mend)), 70)
 
 
 def _parse(words: list[str]) -> argparse.Namespace | None:

@@ -34,6 +34,7 @@ STATE_COLOURS = {
 # By title: a key of a record, or a function of it.
 Columns = Mapping[str, str | Callable[[Any], Any]]
 _GAP, _LONGEST_CELL, _NARROWEST_CELL, _SHORTEST_REST = 2, 28, 8, 10
+_ROOM = 28  # For the last column, where another one gives way to it.
 
 
 def print_json(content: Any) -> None:
@@ -75,41 +76,74 @@ def console() -> Console:
     )
 
 
-def print_table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table without lines around it. The last column takes what is left, or goes."""
+def print_table(
+    headers: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    width: int | None = None,
+    gives_way: str | None = None,
+) -> None:
+    """A table without lines around it. The last column takes what is left, or goes; a cell of it
+    can be a function of that number of characters. The column that `gives_way` is cut for it."""
     from rich.table import Table
 
     rows = [list(row) for row in rows]
     out = console()
     widths = [
-        min(_LONGEST_CELL, max(len(str(row[place])) for row in [headers, *rows]))
-        for place in range(len(headers) - 1)
-    ]
-    # In a narrow terminal the longest texts are cut, so that the other columns stay.
-    while sum(widths) + _GAP * (len(widths) - 1) > out.width and max(widths) > _NARROWEST_CELL:
-        widths[widths.index(max(widths))] -= 1
-    left = out.width - sum(widths) - _GAP * len(widths)
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
-    for header, width in zip(headers, widths, strict=False):
-        table.add_column(
-            header, no_wrap=True, overflow="ellipsis", min_width=width, max_width=width
+        min(
+            sys.maxsize if header == gives_way else _LONGEST_CELL,
+            max(len(str(row[place])) for row in [headers, *rows]),
         )
+        for place, header in enumerate(headers[:-1])
+    ]
+
+    def room() -> int:
+        return (width or out.width) - sum(widths) - _GAP * len(widths)
+
+    if gives_way is not None:
+        place = list(headers).index(gives_way)
+        needed = max((len(str(_last_cell(row, sys.maxsize))) for row in rows), default=0)
+        cut = widths[place] - max(0, min(_ROOM, needed) - room())
+        widths[place] = max(min(widths[place], _NARROWEST_CELL), cut)
+    # In a narrow terminal the longest texts are cut, so that the other columns stay.
+    while room() < -_GAP and max(widths) > _NARROWEST_CELL:
+        widths[widths.index(max(widths))] -= 1
+    left = room()
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
+    for header, wide in zip(headers, widths, strict=False):
+        table.add_column(header, no_wrap=True, overflow="ellipsis", min_width=wide, max_width=wide)
     if left >= _SHORTEST_REST:
         table.add_column(headers[-1], no_wrap=True, overflow="ellipsis", max_width=left)
     for row in rows:
-        table.add_row(*row[: len(table.columns)])
+        shown = [*row[:-1], _last_cell(row, left)]
+        table.add_row(*shown[: len(table.columns)])
     out.print(table)
 
 
-def print_records(columns: Columns, records: Iterable[Any]) -> None:
-    """A table with a row for each record."""
+def _last_cell(row: Sequence[Any], width: int) -> Any:
+    return row[-1](width) if callable(row[-1]) else row[-1]
+
+
+def print_records(columns: Columns, records: Iterable[Any], **shape: Any) -> None:
+    """A table with a row for each record; `shape` as of `print_table`."""
     print_table(
         tuple(columns),
         (
             [record[cell] if isinstance(cell, str) else cell(record) for cell in columns.values()]
             for record in records
         ),
+        **shape,
     )
+
+
+def print_list(columns: Columns, records: Sequence[Any], empty: str, *, as_json: bool) -> None:
+    """Records for a program, or as a table for a person, who is told where there are none."""
+    if as_json:
+        print_json(records)
+    elif records:
+        print_records(columns, records)
+    else:
+        say(empty)
 
 
 def state_text(state: str) -> Any:

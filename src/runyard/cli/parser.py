@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn, Protocol, cast
 
@@ -94,7 +95,7 @@ def build_parser(command: str | None) -> tuple[Parser, Parser | None]:
         description="Take an experiment that works on a laptop to the cluster and back.",
         epilog="`runyard COMMAND --help` says more about each.",
     )
-    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    flag(parser, "--version", "print the version and exit")
     _add_debug(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     chosen = None
@@ -105,7 +106,7 @@ def build_parser(command: str | None) -> tuple[Parser, Parser | None]:
             chosen = commands.add_parser(
                 name, help=help_text, description=module.__doc__, prog=f"runyard {command}"
             )
-            chosen.set_defaults(command=command)
+            chosen.set_defaults(command=command, parser=chosen)
             if second:
                 chosen.add_argument("subcommand", choices=(second,), help=argparse.SUPPRESS)
             _add_debug(chosen)
@@ -119,18 +120,71 @@ def load(name: str) -> Command:
     return cast(Command, import_module(module_of(name)))
 
 
-def count(text: str) -> int:
-    """For `type=`: a number of things."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 0 or more")
-    return int(text)
+def add(group: Any, words: str, text: str, *, completer: Any = None, **more: Any) -> None:
+    """Give a parser, or a group of one, an argument, in words as help shows them: `-l --limit N`,
+    `what SWEEP|TRIAL`."""
+    names = re.match(r"-[^ ]*( -[^ ]*)*|[^ ]*", words)
+    assert names is not None
+    if metavar := words[names.end() + 1 :]:
+        more["metavar"] = metavar
+    group.add_argument(*names[0].split(), help=text, **more).completer = completer
 
 
-def positive(text: str) -> int:
-    """For `type=`: a number of things, at least one."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 1 or more")
-    return int(text)
+def flag(group: Any, words: str, text: str, **more: Any) -> None:
+    """An option without a value."""
+    add(group, words, text, action="store_true", **more)
+
+
+def add_program(parser: Any, text: str, metavar: str = "-- PROGRAM ...", **more: Any) -> None:
+    """What ends a command line, and is not the command's own."""
+    add(parser, f"program {metavar}", text, nargs=argparse.REMAINDER, **more)
+
+
+def program_words(args: argparse.Namespace) -> list[str]:
+    """Without -- before it, what looks like an option is one that the command has not."""
+    words: list[str] = args.program
+    if words[:1] == ["--"]:
+        return words[1:]
+    if words and words[0].startswith("-"):
+        args.parser.refuse_unknown(words)
+    return words
+
+
+def typed(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """For `type=`: a reader whose ValueError says what is wrong."""
+
+    def parse(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parse
+
+
+def _whole(least: int, most: float, what: str) -> Callable[[str], int]:
+    """For `type=`: a whole number between two others."""
+
+    def parse(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
+        return int(text)
+
+    return parse
+
+
+count = _whole(0, math.inf, "a whole number, 0 or more")
+positive = _whole(1, math.inf, "a whole number, 1 or more")
+# The kernel would take a larger one modulo 65536.
+port = _whole(0, 65535, "a port: 1 to 65535, or 0 for a free one")
+
+
+def refuse_options(args: argparse.Namespace, names: str, why: str, mend: str) -> None:
+    """Refuse those of some options that are given and mean nothing here; {0} is the option."""
+    for name in names.split():
+        value = getattr(args, name.replace("-", "_"), None)
+        if value not in (None, []) and value is not False:  # 0 is a value.
+            raise UsageError(why.replace("{0}", f"--{name}"), mend=mend.replace("{0}", f"--{name}"))
 
 
 def duration(text: str) -> float:
@@ -139,13 +193,6 @@ def duration(text: str) -> float:
     if seconds is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no length of time: {TIME_FORMS}")
     return seconds
-
-
-def port(text: str) -> int:
-    """For `type=`: what the kernel takes for a port, without taking it modulo 65536."""
-    if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port: 1 to 65535, or 0 for a free one")
-    return int(text)
 
 
 def unknown_command(word: str) -> UsageError:
@@ -163,9 +210,4 @@ def _advice(word: str, known: Sequence[str], prog: str) -> str:
 
 def _add_debug(parser: argparse.ArgumentParser) -> None:
     # SUPPRESS, so that a command's default does not undo what stood before the command.
-    parser.add_argument(
-        "--debug",
-        action="store_true",
-        default=argparse.SUPPRESS,
-        help="show where in runyard an error came from",
-    )
+    flag(parser, "--debug", "show where in runyard an error came from", default=argparse.SUPPRESS)

@@ -20,14 +20,8 @@ def ask_number(question: str, usual: int) -> int:
         say(f"{text!r} is no whole number, 1 or more")
 
 
-def ask_sure(question: str) -> bool:
-    """An empty line means no, and so does the end of the input."""
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def ask_yes(question: str) -> bool:
-    """An empty line means yes, and the end of the input no."""
-    print(f"{question} [Y/n] ", end="", file=sys.stderr, flush=True)
+def ask_sure(question: str, *, usual: bool = False) -> bool:
+    """An empty line means what is usual, and the end of the input no."""
+    print(f"{question} [{'Y/n' if usual else 'y/N'}] ", end="", file=sys.stderr, flush=True)
     line = sys.stdin.readline()
-    return bool(line) and line.strip().lower() in ("", "y", "yes")
+    return line.strip().lower() in ("y", "yes") or (usual and bool(line) and not line.strip())

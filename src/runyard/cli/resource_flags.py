@@ -11,8 +11,9 @@ from collections.abc import Collection
 from dataclasses import Field
 from typing import Any
 
+from runyard.cli.completers import complete_cluster
 from runyard.cli.help_text import help_group
-from runyard.config.flags import Flags, Given, flag, flag_fields
+from runyard.config.flags import Flags, FlagValue, flag, flag_fields
 from runyard.reading.kinds import Flag, Items, Kind, Table, Unfit, Word
 from runyard.reading.records import help_of, kind_of_setting
 
@@ -67,13 +68,8 @@ def add_resource_flags(
 def _add_spellings(group: Any, own: argparse.Action, options: list[str]) -> None:
     """Other long options for what the command has as an option of its own."""
     if options:
-        group.add_argument(
-            *options,
-            dest=own.dest,
-            type=own.type,
-            default=argparse.SUPPRESS,
-            help=argparse.SUPPRESS,
-        )
+        hidden: Any = {"default": argparse.SUPPRESS, "help": argparse.SUPPRESS}
+        group.add_argument(*options, dest=own.dest, type=own.type, **hidden)
 
 
 def _add(group: Any, path: str, setting: Field[Any], options: list[str]) -> None:
@@ -101,19 +97,13 @@ def _add(group: Any, path: str, setting: Field[Any], options: list[str]) -> None
         if isinstance(listed, Word):
             action.completer = lambda **_: list(listed.words)
         elif path == "cluster":
-            action.completer = _complete_cluster
-
-
-def _complete_cluster(**_: object) -> list[str]:
-    from runyard.clusters.load import profile_folders, profile_names
-
-    return profile_names(profile_folders())
+            action.completer = complete_cluster
 
 
 def _typed(kind: Kind) -> Any:
-    def parse(text: str) -> Given:
+    def parse(text: str) -> FlagValue:
         try:
-            return Given(kind.parse(text), text)
+            return FlagValue(kind.parse(text), text)
         except Unfit as error:
             raise argparse.ArgumentTypeError(
                 f"{text!r} does not fit: {error.wanted}; {error.mend}"
@@ -125,7 +115,7 @@ def _typed(kind: Kind) -> Any:
 def given_flags(args: argparse.Namespace) -> Flags:
     """What a command line gave, its own options for the same thing included."""
     values = vars(args)
-    flags: dict[str, Given] = {}
+    flags: dict[str, FlagValue] = {}
     for path, setting in flag_fields():
         value = values.get(f"{_DEST}{path}")
         if value is None and path in values.get(_SHARED, {}):

@@ -6,7 +6,8 @@ import argparse
 import os
 import sys
 
-from runyard.cli.letters import LETTER_OF, advice_on, spelled
+from runyard.cli.letters import LETTER_OF, advice_on
+from runyard.cli.parser import add, flag, refuse_options
 from runyard.errors import UsageError
 from runyard.schedulers.choice import HERE, NAMES, has_queue
 
@@ -15,14 +16,11 @@ _BY_SRUN = {"distributed", "resources.nodes", "resources.tasks_per_node"}
 
 def add_slurm_arguments(parser: argparse.ArgumentParser, *, default: str = HERE) -> None:
     """What every command has that can work on the cluster. Call it after the command's own."""
-    parser.add_argument("--on", choices=NAMES, default=default, metavar="WHERE",
-                        help=f"where it runs: {', '.join(NAMES)} (default {default})")  # fmt: skip
-    parser.add_argument(
-        *spelled("--yes"), action="store_true", help="ask nothing before submitting"
-    )
-    parser.add_argument("--no-snapshot", action="store_true",
-                        help="run the project's files as they are when a job starts, not as they "
-                        "are now")  # fmt: skip
+    text = f"where it runs: {', '.join(NAMES)} (default {default})"
+    add(parser, "--on WHERE", text, choices=NAMES, default=default)
+    flag(parser, "-y --yes", "ask nothing before submitting")
+    flag(parser, "--no-snapshot", "run the project's files as they are when a job starts, not as "
+         "they are now")  # fmt: skip
     if default != HERE or _may_be_meant(parser):
         from runyard.cli.resource_flags import add_resource_flags
 
@@ -71,11 +69,7 @@ def _on_letter(named: str, args: argparse.Namespace) -> str:
     return f"; {advice}" if ";" in advice else ""
 
 
-def not_here(args: argparse.Namespace, *names: str) -> None:
+def not_here(args: argparse.Namespace, names: str) -> None:
     """Refuse options that mean something on this machine alone."""
-    for name in names:
-        if getattr(args, name.replace("-", "_"), None):
-            raise UsageError(
-                f"--{name} is for this machine, and has no meaning with --on slurm",
-                mend="leave one of the two out",
-            )
+    why = "{0} is for this machine, and has no meaning with --on slurm"
+    refuse_options(args, names, why, "leave one of the two out")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, BinaryIO, TypedDict
+from typing import Any, BinaryIO
 
 from runyard.client.artifacts import ArtifactsApi
 from runyard.client.figures import FiguresApi
@@ -13,215 +13,22 @@ from runyard.client.http import Connection
 from runyard.client.jobs import JobsApi
 from runyard.client.people import PeopleApi
 from runyard.client.sweeps import SweepApi
+from runyard.client.trash import TrashApi
 from runyard.errors import ServerError
-
-
-class Run(TypedDict):
-    """One run as the server tells it. `key` addresses it for good; a project may change."""
-
-    key: int
-    id: str
-    name: str
-    entity: str
-    project: str
-    state: str
-    exit_code: int | None
-    config: dict[str, Any]
-    summary: dict[str, Any]
-    tags: list[str]
-    notes: str | None
-    group: str | None
-    job_type: str | None
-    host: str | None
-    program: str | None
-    command: list[str] | None
-    folder: str | None
-    created_at: float
-    started_at: float | None
-    ended_at: float | None
-    heartbeat_at: float | None
-    steps: int
-    stop_asked: bool
-
-
-class Attempt(TypedDict):
-    """One execution of a run that runyard itself started."""
-
-    number: int
-    host: str
-    pid: int | None
-    started_at: float
-    ended_at: float | None
-    exit_code: int | None
-    cause: str | None
-    console_bytes: int
-    usage: dict[str, Any] | None
-
-
-class Alert(TypedDict):
-    """What a program wanted somebody to know."""
-
-    title: str
-    text: str
-    level: str
-    raised_at: float
-
-
-class Archive(TypedDict):
-    """Rows that a rewind, or a new start under the same id, took out of a run."""
-
-    number: int
-    reason: str
-    made_at: float
-    steps: int
-
-
-class Place(TypedDict):
-    """Which trial a run is: its sweep's key, and its number there."""
-
-    sweep: int
-    number: int
-
-
-class RunDetail(Run):
-    attempts: list[Attempt]
-    files: list[str]
-    alerts: list[Alert]
-    archives: list[Archive]
-    file_bytes: int
-    trial: Place | None
-    job: str | None
-    node: str | None
-
-
-class ArchiveDetail(TypedDict):
-    """Rows that were put aside, with the config and the summary of that time."""
-
-    number: int
-    reason: str
-    made_at: float
-    config: dict[str, Any]
-    summary: dict[str, Any]
-
-
-class Series(TypedDict):
-    """One metric, thinned out for drawing; `count` is how many points it really has."""
-
-    key: str
-    count: int
-    steps: list[float]
-    values: list[float | None]
-    last: Any
-    minimum: float | None
-    maximum: float | None
-
-
-class Console(TypedDict):
-    text: str
-    next: int
-    ended: bool
-
-
-class RunFile(TypedDict):
-    name: str
-    size: int
-
-
-class Record(TypedDict):
-    """A run as its client sent it; config and summary are JSON texts."""
-
-    id: str
-    name: str
-    entity: str
-    project: str
-    state: str
-    exit_code: int | None
-    config: str
-    summary: str
-    tags: list[str]
-    notes: str | None
-    group: str | None
-    job_type: str | None
-    host: str | None
-    program: str | None
-    commit_hash: str | None
-    repo: str | None
-    lines: dict[str, int]
-    files: list[RunFile]
-
-
-class Lines(TypedDict):
-    start: int
-    lines: list[str]
-
-
-class Received(TypedDict):
-    """What became of console bytes; and whether the program is to end."""
-
-    stored: int
-    stop: bool
-
-
-class NewRun(TypedDict, total=False):
-    """What `runyard run` knows of a run before its program starts."""
-
-    id: str
-    name: str | None
-    entity: str | None
-    project: str
-    # Whether the user said where it is to be; else a program's earlier choice counts.
-    is_place_named: bool
-    command: list[str]
-    folder: str
-    host: str
-    tags: list[str]
-    notes: str | None
-    group: str | None
-
-
-class WriterTimes(TypedDict):
-    """Of one kind of change, in seconds; `longest_wait` is before its turn."""
-
-    count: int
-    seconds: float
-    longest: float
-    longest_cpu: float
-    longest_wait: float
-
-
-class Health(TypedDict):
-    version: str
-    pid: int
-    hostname: str
-    started_at: float
-    home: str
-    runs: int
-    running: int
-    database_bytes: int
-    # Kinds of changes by name, the one with the longest change first.
-    writer: dict[str, WriterTimes]
-    note: str | None
-
-
-class LoginCode(TypedDict):
-    """Logs one browser in, once, within `seconds`."""
-
-    code: str
-    seconds: int
-
-
-class Project(TypedDict):
-    """A project, and what is in it."""
-
-    entity: str
-    name: str
-    created_at: float
-    last_at: float
-    sweeps: int
-    reports: int
-    runs: int
-    running: int
-    counts: dict[str, int]
+from runyard.shapes.people import LoginCode
+from runyard.shapes.projects import Project
+from runyard.shapes.runs import (
+    ArchiveDetail,
+    Console,
+    Health,
+    Lines,
+    NewRun,
+    Received,
+    Record,
+    Run,
+    RunDetail,
+    Series,
+)
 
 
 class Api:
@@ -249,6 +56,10 @@ class Api:
     @property
     def people(self) -> PeopleApi:
         return PeopleApi(self._connection)
+
+    @property
+    def trash(self) -> TrashApi:
+        return TrashApi(self._connection)
 
     @property
     def sweeps(self) -> SweepApi:
@@ -392,8 +203,9 @@ class Api:
         )
         return received
 
-    def delete_run(self, run: Run, *, with_artifacts: bool = False) -> None:
-        query: dict[str, object] | None = {"artifacts": 1} if with_artifacts else None
+    def delete_run(self, run: Run, *, with_artifacts: bool = False, now: bool = False) -> None:
+        """To the trash (`trash.py`); with `now`, for good."""
+        query: dict[str, object] = {"artifacts": int(with_artifacts), "now": int(now)}
         self._connection.request("DELETE", f"/api/runs/{run['key']}", query=query)
 
     def stop_run(self, run: Run) -> Run:

@@ -5,34 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import urllib.parse
-from typing import Any, BinaryIO, TypedDict
+from typing import Any, BinaryIO
 
 from runyard.client.http import Connection
-
-
-class ArtifactRecord(TypedDict):
-    """A version; `metadata` is a text of JSON, `made_by` the id of a run."""
-
-    key: int
-    entity: str
-    project: str
-    collection: str
-    type: str
-    digest: str
-    version: int
-    description: str | None
-    metadata: str | None
-    history_step: int | None
-    ttl: int | None
-    size: int
-    tags: list[str]
-    aliases: list[str]
-    made_by: str | None
-
-
-class RunArtifacts(TypedDict):
-    logged: list[ArtifactRecord]
-    used: list[ArtifactRecord]
+from runyard.shapes.runs import ArtifactRecord, RunArtifacts
 
 
 class ArtifactsApi:

@@ -27,13 +27,13 @@ from runyard.home import Discovery, Home, prepare, read_discovery, using
 from runyard.locks import FolderLock
 from runyard.owners import HEARTBEAT, Claim, heartbeat_seconds, owner_elsewhere, read_claim
 from runyard.port_holder import HOLD_SECONDS, end_holder
+from runyard.proof import LOOPBACK
 
 # A cold start on a slow network file system was seen to take this long in the worst case.
 START_SECONDS = 60.0
 _ANSWER_SECONDS = 5.0
 # A server that was told to stop finishes what it was asked before; it gives itself 5 s.
 _SILENCE_SECONDS = 8.0
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SERVER_SETTINGS = ("RUNYARD_LEASE_SECONDS", "RUNYARD_ONLY_WANDB", HEARTBEAT, HOLD_SECONDS)
 
 

@@ -3,51 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any
 
 from runyard.client.http import Connection
-
-
-class KeptFigures(TypedDict):
-    """One measurement."""
-
-    kind: str
-    hardware: str
-    user: str
-    made_at: float
-    figures: dict[str, Any]
-
-
-class Truth(TypedDict):
-    """What the trials of a sweep that finished took: means, and the most of any."""
-
-    trials: int
-    seconds: float
-    most: float
-    memory_peak: float | None
-    vram_peak: float | None
-    cpus: float | None
-
-
-class PastSweep(TypedDict):
-    id: str
-    name: str
-    created_at: float
-    estimate: dict[str, Any] | None
-    truth: Truth
-
-
-class Known(TypedDict):
-    """The newest first."""
-
-    figures: list[KeptFigures]
-    sweeps: list[PastSweep]
-
-
-class Expected(TypedDict):
-    kind: str
-    estimate: dict[str, Any] | None
-    truth: Truth | None
+from runyard.shapes.jobs import Expected, Known
 
 
 class FiguresApi:

@@ -4,75 +4,10 @@ from __future__ import annotations
 
 import time
 import urllib.parse
-from typing import TypedDict
 
 from runyard.client.http import Connection
 from runyard.proof import ID_LENGTH, hash_key
-
-
-class Invitation(TypedDict):
-    """Joining the team accepts it; see `PeopleApi.add_member`."""
-
-    team: str
-    invited_by: str
-    created_at: float
-
-
-class Me(TypedDict):
-    """Whose key this is."""
-
-    name: str
-    admin: bool
-    teams: list[str]
-    invitations: list[Invitation]
-
-
-class User(TypedDict):
-    name: str
-    admin: bool
-    created_at: float
-    keys: int
-    teams: list[str]
-
-
-class Key(TypedDict):
-    """A key without the key: that is told once, when it is made."""
-
-    id: str
-    user: str
-    label: str
-    kind: str
-    scope: str
-    created_at: float
-    expires_at: float | None
-    used_at: float | None
-    used_from: str | None
-
-
-class NewKey(Key):
-    key: str
-
-
-class Session(TypedDict):
-    """A browser that is logged in to the page."""
-
-    id: str
-    user: str
-    key: str
-    browser: str
-    created_at: float
-    used_at: float
-    used_from: str
-    ends_at: float
-    current: bool
-
-
-class Team(TypedDict):
-    name: str
-    created_at: float
-    members: list[str]
-    invited: list[str]
-
+from runyard.shapes.people import Key, Me, NewKey, Session, Team, User
 
 # A key that ends sooner is not given to a shell again.
 _LEFT_SECONDS = 24 * 3600.0

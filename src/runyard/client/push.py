@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from runyard.client.api import Api, Record, Run
+from runyard.client.api import Api
 from runyard.client.push_artifacts import Place, plan_artifacts, push_artifacts
 from runyard.client.wandb_server import WandbServer, read_headers
 from runyard.errors import ServerError
+from runyard.shapes.runs import Record, Run
 
 _ENDED = ("finished", "failed", "crashed", "killed", "preempted")
 _FILES_AT_ONCE = 50
@@ -82,6 +83,19 @@ class Report:
     artifacts: list[str] = field(default_factory=list)
     artifact_bytes: int = 0
     completes: bool = False
+
+    def in_words(self, *, dry: bool) -> str:
+        lines = ", ".join(f"{count} {name}" for name, count in self.lines.items() if count)
+        parts = [f"lines: {lines}"] if lines else []
+        if self.files:
+            parts.append(f"{len(self.files)} files ({self.bytes / 1e6:.1f} MB)")
+        if self.artifacts:
+            names = ", ".join(self.artifacts)
+            parts.append(f"artifacts: {names} ({self.artifact_bytes / 1e6:.1f} MB)")
+        if not parts and not self.new:
+            return f"{self.run}: {self.to} has it all"
+        verb = "would go to" if dry else "is at"
+        return f"{self.run} {verb} {self.to} ({'; '.join(parts) or 'no data'})"
 
 
 def push_run(api: Api, run: Run, target: Target, tell: Tell, *, dry: bool = False) -> Report:

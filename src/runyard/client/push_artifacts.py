@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from runyard.client.api import Api, Run
-from runyard.client.artifacts import ArtifactRecord
+from runyard.client.api import Api
 from runyard.client.wandb_server import WandbServer, read_headers
 from runyard.errors import RunyardError, ServerError
+from runyard.shapes.runs import ArtifactRecord, Run
 
 _FILES_AT_ONCE = 200
 _REFERENCE = "wandb-artifact://"

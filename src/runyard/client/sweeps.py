@@ -7,213 +7,23 @@ bring.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from runyard.client.http import Connection
+from runyard.shapes.sweeps import (
+    Begun,
+    Claimed,
+    CreatedSweep,
+    Held,
+    Importance,
+    Renewed,
+    Sweep,
+    SweepColumns,
+    Trial,
+    Work,
+)
 from runyard.sweep_states import ENDED_STATES as ENDED_STATES
 from runyard.sweep_states import OPEN_STATES as OPEN_STATES
-
-
-class Problem(TypedDict):
-    """What is wrong in a sweep's file, where, and what to write instead."""
-
-    path: list[str | int]
-    message: str
-    mend: str
-
-
-class Trial(TypedDict):
-    """One setting of a sweep. `value` is the first metric, `values` are the settings."""
-
-    number: int
-    id: str
-    run: int | None
-    name: str
-    state: str
-    cause: str | None
-    values: dict[str, Any]
-    value: float | None
-    metrics: dict[str, float]
-    attempts: int
-    agent: int | None
-    host: str | None
-    node: str | None
-    job: str | None
-    usage: dict[str, Any] | None
-    began_at: float | None
-    created_at: float
-    started_at: float | None
-    ended_at: float | None
-    seconds: float
-    seconds_left: float | None
-    exit_code: int | None
-
-
-class SweepAgent(TypedDict):
-    """`over_since`: since when a program of its runs on although its run has ended."""
-
-    key: int
-    kind: str
-    host: str
-    pid: int | None
-    slots: int
-    job: str | None
-    node: str | None
-    created_at: float
-    heard_at: float
-    running: int
-    usage: dict[str, Any] | None
-    over_since: float | None
-
-
-class Sweep(TypedDict):
-    """One sweep as the server tells it. `expected` is null where it has no end of its own."""
-
-    key: int
-    id: str
-    name: str
-    description: str | None
-    entity: str
-    project: str
-    method: str
-    state: str
-    cause: str | None
-    config: dict[str, Any]
-    run_cap: int | None
-    expected: int | None
-    counts: dict[str, int]
-    trials: int
-    attempts: int
-    agents: list[SweepAgent]
-    metric: str | None
-    goal: str | None
-    best: Trial | None
-    eta_seconds: float | None
-    seed: int
-    folder: str | None
-    created_at: float
-    started_at: float | None
-    ended_at: float | None
-
-
-class CreatedSweep(Sweep):
-    warnings: list[Problem]
-
-
-class Worker(TypedDict):
-    """An agent that works on a sweep, or did; `job` is Slurm's: 123, or 123_4 in an array."""
-
-    key: int
-    kind: str
-    host: str
-    slots: int
-    job: str | None
-    node: str | None
-    created_at: float
-    heard_at: float
-    left_at: float | None
-
-
-class Effort(TypedDict):
-    """One attempt of a trial, by the trial's number; `usage` is what its agent measured."""
-
-    trial: int
-    number: int
-    agent: int | None
-    host: str
-    started_at: float
-    ended_at: float | None
-    exit_code: int | None
-    cause: str | None
-    usage: dict[str, Any] | None
-
-
-class Work(TypedDict):
-    """All that was done for a sweep; `causes` says in words why attempts end."""
-
-    agents: list[Worker]
-    attempts: list[Effort]
-    causes: dict[str, str]
-
-
-class Columns(TypedDict):
-    """A sweep's trials as columns; `convergence` has each that was better than all before it."""
-
-    metrics: list[dict[str, Any]]
-    parameters: list[dict[str, Any]]
-    trials: dict[str, list[Any]]
-    values: dict[str, list[Any]]
-    places: dict[str, list[float | None]]
-    measured: dict[str, list[Any]]
-    front: list[int]
-    convergence: list[dict[str, Any]]
-
-
-class Importance(TypedDict):
-    """How much each parameter matters; `explained` is null where too few trials tell."""
-
-    metric: str
-    trials: int
-    needed: int
-    explained: float | None
-    parameters: list[dict[str, Any]]
-
-
-class Begun(TypedDict):
-    """An agent's key, and within how many seconds it must be heard again."""
-
-    agent: int
-    lease_seconds: float
-
-
-class ClaimedRun(TypedDict):
-    """The run that a trial is: where it is tracked, and how many rows it has already."""
-
-    key: int
-    id: str
-    name: str
-    entity: str
-    project: str
-    folder: str | None
-    steps: int
-
-
-class Claimed(TypedDict, total=False):
-    """`do`: run what follows; wait, and claim again; or exit, since the sweep is over."""
-
-    do: Literal["run", "wait", "exit"]
-    why: str
-    trial: Trial
-    attempt: int
-    run: ClaimedRun
-    command: list[Any] | None
-    program: str | None
-    args: dict[str, Any]
-    task: dict[str, Any] | None
-    sweep: str
-
-
-class Held(TypedDict):
-    """An attempt that an agent has."""
-
-    trial: int
-    attempt: int
-
-
-class Stop(Held):
-    why: Literal["stopped", "canceled", "paused", "nan", "lost"]
-
-
-class Over(Held):
-    """An attempt whose client has ended the run, with the exit code that it told."""
-
-    exit_code: int
-
-
-class Renewed(TypedDict):
-    stop: list[Stop]
-    over: list[Over]
-    lease_seconds: float
 
 
 class SweepApi:
@@ -281,8 +91,8 @@ class SweepApi:
         found: Work = self._connection.get(f"/api/sweeps/{key}/work")
         return found
 
-    def columns(self, key: int) -> Columns:
-        found: Columns = self._connection.get(f"/api/sweeps/{key}/columns")
+    def columns(self, key: int) -> SweepColumns:
+        found: SweepColumns = self._connection.get(f"/api/sweeps/{key}/columns")
         return found
 
     def importance(self, key: int) -> Importance:

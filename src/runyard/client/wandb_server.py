@@ -80,6 +80,18 @@ class WandbServer:
         account: Mapping[str, Any] = viewer
         return account
 
+    def is_runyard(self) -> bool:
+        """Whether the server is one of runyard's, which has a page to log in to."""
+        health = self.ask("/api/health")
+        return isinstance(health, dict) and "running" in health
+
+    def login_code(self) -> dict[str, Any]:
+        """A code that logs one browser in to a runyard server's page."""
+        code = self._post("/api/login/codes", {})
+        if "code" not in code:
+            raise ServerError(f"the server at {self.url} has no page of runyard's")
+        return code
+
     def graphql(self, query: str, variables: Mapping[str, Any]) -> dict[str, Any]:
         answer = self._post("/graphql", {"query": query, "variables": variables})
         if answer.get("errors"):

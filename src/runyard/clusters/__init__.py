@@ -1,5 +1,5 @@
-"""What is peculiar to one cluster, as data.
+"""What is special about one cluster, as data.
 
-Owns the profiles (YAML that inherits: site, cluster, group, user) and which of them is this
-machine's. Of other rooms it knows the scheduler's name of the cluster alone.
+Owns the profiles (YAML files that inherit: site, cluster, group, user) and the choice of the one
+for this machine. Of other rooms it uses only the scheduler's name of the cluster.
 """

@@ -1,4 +1,4 @@
-"""Commands of a site, asked with a limit: what they say, or why they say nothing."""
+"""Runs commands of a site with a time limit: their output, or why there is none."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-# A busy controller answers within seconds, or not while anybody waits.
+# A busy controller answers within seconds, or so late that nobody would wait.
 USUAL_SECONDS = 15.0
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command printed; `trouble` says why that is not what was asked for."""
+    """The output of a command; `trouble` says why it cannot be used."""
 
     text: str = ""
     trouble: str | None = None
@@ -25,13 +25,13 @@ class Answer:
 
 
 class Ask(Protocol):
-    """Runs a command. Tests answer from what other releases of Slurm were seen to print."""
+    """Runs a command. Tests answer with recorded output of other releases of Slurm."""
 
     def __call__(self, *words: str, seconds: float = USUAL_SECONDS) -> Answer: ...
 
 
 def asker(environ: Mapping[str, str]) -> Ask:
-    """Asks for real, in an environment."""
+    """Runs the real command, in an environment."""
 
     def ask(*words: str, seconds: float = USUAL_SECONDS) -> Answer:
         try:
@@ -54,5 +54,5 @@ def asker(environ: Mapping[str, str]) -> Ask:
 
 
 def _last_words(name: str, done: subprocess.CompletedProcess[str]) -> str:
-    said = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-    return said[-1] if said else f"{name} ended with exit code {done.returncode}"
+    lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+    return lines[-1] if lines else f"{name} ended with exit code {done.returncode}"

@@ -1,4 +1,4 @@
-"""The kinds of environments that a program can run in. Alone, because every command loads it."""
+"""The kinds of environments of a program. A separate module, because every command loads it."""
 
 ENVIRONMENT_KINDS = (
     "none", "venv", "uv", "conda", "pixi", "modules",

@@ -1,6 +1,6 @@
-"""What profiles say of their clusters, as tables for the documentation.
+"""The facts of profiles as tables for the documentation.
 
-Facts on which several clusters agree stand in one table; the others have a column for each.
+Facts that several clusters share are in one table; the other table has a column for each cluster.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from runyard.clusters.profile import GpuSlice, GpuType, Limit, Profile
 from runyard.reading.units import short_time
 from runyard.schedulers.slurm.settings import GPU_OPTIONS, MEMORY_OPTIONS
 
-# A page says between which lines its tables stand, and of which profiles they are.
+# A page marks the lines around its tables, and names the profiles.
 _PLACE = re.compile(r"(<!-- facts: ([\w -]+) -->\n).*?(<!-- end of facts -->)", re.DOTALL)
 _SILENT = "-"
 
 
 def with_facts(page: str, load: Callable[[str], Profile]) -> str:
-    """A page with its tables of facts made anew."""
+    """A page with new tables of facts."""
     return _PLACE.sub(
-        lambda found: (
-            f"{found[1]}\n{facts_tables([load(name) for name in found[2].split()])}\n\n{found[3]}"
+        lambda match: (
+            f"{match[1]}\n{facts_tables([load(name) for name in match[2].split()])}\n\n{match[3]}"
         ),
         page,
     )
 
 
 def facts_tables(profiles: Sequence[Profile]) -> str:
-    """One table of a single profile; of several, what they share and then what differs."""
-    rows = [(title, [tell(one) for one in profiles]) for title, tell in FACTS]
+    """One table for a single profile; for several, what they share and then what differs."""
+    rows = [(title, [tell(profile) for profile in profiles]) for title, tell in FACTS]
     rows = [(title, cells) for title, cells in rows if any(cells)]
     same = [(title, cells[:1]) for title, cells in rows if len(set(cells)) == 1]
     different = [(title, cells) for title, cells in rows if len(set(cells)) > 1]
-    names = [f"`{one.name}`" for one in profiles]
+    names = [f"`{profile.name}`" for profile in profiles]
     tables = [_table(", ".join(names) if len(names) == 1 else "all of them", same)] if same else []
     if different:
         tables.append(_table(" | ".join(names), different))
@@ -44,13 +44,18 @@ def _table(heads: str, rows: Sequence[tuple[str, Sequence[str]]]) -> str:
     columns = heads.count("|") + 2
     lines = [f"| | {heads} |", f"| {' | '.join(['---'] * columns)} |"]
     for title, cells in rows:
-        told = " | ".join(cell.replace("|", "\\|") or _SILENT for cell in cells)
-        lines.append(f"| {title} | {told} |")
+        cells_text = " | ".join(cell.replace("|", "\\|") or _SILENT for cell in cells)
+        lines.append(f"| {title} | {cells_text} |")
     return "\n".join(lines)
 
 
 def _listed(parts: Iterator[str] | Sequence[str]) -> str:
     return "; ".join(parts)
+
+
+def _joined(*parts: tuple[object, str]) -> str:
+    """The values in words, separated by commas; values that are not set are left out."""
+    return ", ".join(words.format(value) for value, words in parts if value)
 
 
 def _code(words: Sequence[object]) -> str:
@@ -83,16 +88,16 @@ def _lengths(limit: Limit) -> str:
 
 
 def _job_length(profile: Profile) -> str:
-    told = _lengths(profile.limits)
+    lengths = _lengths(profile.limits)
     test = profile.limits.test_job
-    return f"{told}; tests up to {short_time(test)}" if told and test else told
+    return f"{lengths}; tests up to {short_time(test)}" if lengths and test else lengths
 
 
 def _special_lengths(profile: Profile) -> str:
     """Limits of single partitions and QOS."""
-    found = [("partition", profile.limits.by_partition), ("QOS", profile.limits.by_qos)]
+    tables = [("partition", profile.limits.by_partition), ("QOS", profile.limits.by_qos)]
     parts = []
-    for what, limits in found:
+    for what, limits in tables:
         for name, limit in limits.items():
             rest = [f"{limit.most_nodes} nodes at most"] if limit.most_nodes else []
             rest += [] if limit.chaining else ["no chains"]
@@ -102,20 +107,21 @@ def _special_lengths(profile: Profile) -> str:
 
 def _how_many(profile: Profile) -> str:
     limits = profile.limits
-    parts = [f"{limits.jobs_at_once} at work"] if limits.jobs_at_once else []
-    parts += [f"{limits.submitted_at_once} waiting or at work"] if limits.submitted_at_once else []
-    parts += [f"{limits.array_throttle} tasks of an array at once"] if limits.array_throttle else []
-    return ", ".join(parts)
+    return _joined(
+        (limits.jobs_at_once, "{} at work"),
+        (limits.submitted_at_once, "{} waiting or at work"),
+        (limits.array_throttle, "{} tasks of an array at once"),
+    )
 
 
 def _gpu(name: str, model: GpuType) -> str:
-    parts = [f"{model.memory_gb:g} GB"] if model.memory_gb else []
-    parts += [f"{model.per_node} a node"] if model.per_node else []
-    parts += [f"{model.cpus} CPUs with each"] if model.cpus else []
-    parts += (
-        [f"{model.memory_per_gpu_gb:g} GB of memory with each"] if model.memory_per_gpu_gb else []
+    parts = _joined(
+        (model.memory_gb, "{:g} GB"),
+        (model.per_node, "{} a node"),
+        (model.cpus, "{} CPUs with each"),
+        (model.memory_per_gpu_gb, "{:g} GB of memory with each"),
     )
-    return f"`{name}`" + (f" ({', '.join(parts)})" if parts else "")
+    return f"`{name}`" + (f" ({parts})" if parts else "")
 
 
 def _slice(name: str, part: GpuSlice) -> str:
@@ -165,13 +171,13 @@ def _quotas(profile: Profile) -> str:
 
 def _internet(profile: Profile) -> str:
     network = profile.network
-    told = {"unknown": "not known: `runyard doctor --job` looks"}.get(
+    text = {"unknown": "not known: `runyard doctor --job` checks it"}.get(
         network.internet, network.internet
     )
     if network.proxy_module:
         lets = f" ({network.proxy_lets})" if network.proxy_lets else ""
-        told += f"; module `{network.proxy_module}`{lets}"
-    return told
+        text += f"; module `{network.proxy_module}`{lets}"
+    return text
 
 
 def _cloud(profile: Profile) -> str:
@@ -194,13 +200,14 @@ def _building(profile: Profile) -> str:
 
 
 def _container(profile: Profile) -> str:
-    one = profile.containers
-    if one.program is None:
+    containers = profile.containers
+    if containers.program is None:
         return ""
-    parts = [f"`{one.program}`"]
-    parts += [f"module `{one.module}`"] if one.module else []
-    parts += [f"images by `{one.pull}`"] if one.pull else []
-    return ", ".join(parts)
+    return _joined(
+        (containers.program, "`{}`"),
+        (containers.module, "module `{}`"),
+        (containers.pull, "images by `{}`"),
+    )
 
 
 def _variables(profile: Profile) -> str:
@@ -213,51 +220,58 @@ def _variables(profile: Profile) -> str:
 
 
 def _accounting(profile: Profile) -> str:
-    usage = profile.accounting.usage_command
-    return ", ".join(filter(None, (profile.accounting.database, f"`{usage}`" if usage else "")))
+    return _joined((profile.accounting.database, "{}"), (profile.accounting.usage_command, "`{}`"))
 
 
 FACTS: tuple[tuple[str, Callable[[Profile], str]], ...] = (
-    ("log in", lambda one: _code(one.identity.login)),
-    ("copy data with", lambda one: _code(one.identity.transfer)),
-    ("must be given", lambda one: _reasons(one, "mandatory")),
-    ("left out, and said", lambda one: _reasons(one, "forbidden", "ignored")),
+    ("log in", lambda profile: _code(profile.identity.login)),
+    ("copy data with", lambda profile: _code(profile.identity.transfer)),
+    ("must be given", lambda profile: _reasons(profile, "mandatory")),
+    ("left out, and said", lambda profile: _reasons(profile, "forbidden", "ignored")),
     ("may be", _values),
-    ("where nobody says", _defaults),
+    ("defaults", _defaults),
     (
         "submit from",
-        lambda one: (
-            f"scratch only: {one.submission.reason}"
-            if one.submission.allowed_from == "scratch"
+        lambda profile: (
+            f"scratch only: {profile.submission.reason}"
+            if profile.submission.allowed_from == "scratch"
             else "anywhere"
         ),
     ),
-    ("script", lambda one: f"`{one.script.interpreter}{' -l' * one.script.login_shell}`"),
+    (
+        "script",
+        lambda profile: f"`{profile.script.interpreter}{' -l' * profile.script.login_shell}`",
+    ),
     ("length of a job", _job_length),
     ("besides", _special_lengths),
     ("jobs", _how_many),
-    ("GPUs", lambda one: _listed([_gpu(*item) for item in one.gpus.types.items()])),
-    ("parts of GPUs", lambda one: ", ".join(_slice(*item) for item in one.gpus.slices.items())),
-    ("GPUs are asked for", _asking),
+    ("GPUs", lambda profile: _listed([_gpu(*item) for item in profile.gpus.types.items()])),
+    (
+        "parts of GPUs",
+        lambda profile: ", ".join(_slice(*item) for item in profile.gpus.slices.items()),
+    ),
+    ("option for GPUs", _asking),
     ("a job gets", _sharing),
-    ("memory is asked for", _memory),
+    ("option for memory", _memory),
     ("scratch", _scratch),
-    ("node's own disk", _local),
+    ("local disk of a node", _local),
     ("quotas", _quotas),
-    ("jobs cannot write in", lambda one: _code(one.storage.read_only)),
+    ("jobs cannot write in", lambda profile: _code(profile.storage.read_only)),
     ("internet on nodes", _internet),
     ("W&B's cloud from jobs", _cloud),
-    ("environments", lambda one: _code(one.software.kinds)),
+    ("environments", lambda profile: _code(profile.software.kinds)),
     ("built", _building),
     ("containers", _container),
     ("variables of jobs", _variables),
-    ("modules of jobs", lambda one: _code(one.script.modules)),
+    ("modules of jobs", lambda profile: _code(profile.script.modules)),
     (
         "nodes start within",
-        lambda one: short_time(one.elasticity.start_wait) if one.elasticity.start_wait else "",
+        lambda profile: (
+            short_time(profile.elasticity.start_wait) if profile.elasticity.start_wait else ""
+        ),
     ),
     ("accounting", _accounting),
-    ("where this is from", lambda one: _listed(one.identity.sources)),
-    ("looked at", lambda one: one.identity.checked or ""),
+    ("sources", lambda profile: _listed(profile.identity.sources)),
+    ("checked", lambda profile: profile.identity.checked or ""),
 )
-"""Each fact: what it is called, and how a profile tells it; empty where it says nothing."""
+"""Each fact: its name, and the text for a profile; empty if the profile does not say it."""

@@ -1,4 +1,4 @@
-"""What an examination of a cluster found, one line each."""
+"""The results of checks of a cluster, one line each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ State = Literal["ok", "warn", "fail", "skip"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at: how it is, in words, and what to do about it."""
+    """The result of one check, in words, and what to do about it."""
 
     group: str
     name: str

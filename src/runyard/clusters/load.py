@@ -1,9 +1,9 @@
-"""Profiles from their files: those that runyard brings, those of a group, those of a user.
+"""Loads profiles from their files: those of runyard, of a group and of a user.
 
-A profile inherits another by `inherits: NAME` (else `generic`): mappings are merged key by key, all
-else is replaced, and a key that is left empty takes away what was inherited. An option that a
-profile makes mandatory inherits no default. A file with the name of another profile, found in a
-folder before it, stands in its place, and may inherit it.
+A profile inherits from another one with `inherits: NAME` (default: `generic`). Mappings are merged
+key by key, everything else is replaced, and an empty key removes what was inherited. An option that
+a profile makes mandatory inherits no default. A file in an earlier folder replaces a profile of the
+same name, and may inherit from it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from typing import Any
 from runyard.clusters.profile import Identity, Profile
 from runyard.clusters.soundness import contradictions
 from runyard.errors import ConfigError, NotFoundError
-from runyard.reading.documents import Document, DocumentError, read_document
+from runyard.reading.documents import Document
 from runyard.reading.fields import Fields
-from runyard.reading.problems import Findings, Problem, closest, kind_of
+from runyard.reading.files import read_mapping, refusal
+from runyard.reading.problems import Findings, Problem, closest
 from runyard.reading.problems import Path as Place
 from runyard.reading.records import merge, read_record, without_empty
 
@@ -33,7 +34,7 @@ _INHERITS, _IDENTITY = "inherits", "identity"
 
 @dataclass(frozen=True)
 class ProfileFile:
-    """One file, checked by itself."""
+    """One file, checked alone."""
 
     name: str
     path: Path
@@ -55,7 +56,7 @@ class ProfileFile:
 
 
 def profile_folders(environ: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
-    """Where profiles are, the first to be asked first: $RUNYARD_CLUSTERS, the user's, ours."""
+    """Where profiles are, in the order of the search: $RUNYARD_CLUSTERS, the user's, runyard's."""
     named = [part for part in environ.get(FOLDERS, "").split(os.pathsep) if part]
     config = environ.get("XDG_CONFIG_HOME") or "~/.config"
     return (
@@ -66,22 +67,22 @@ def profile_folders(environ: Mapping[str, str] = os.environ) -> tuple[Path, ...]
 
 
 def profile_names(folders: Sequence[Path]) -> list[str]:
-    """Every profile that there is."""
-    found = (file.stem for folder in folders for file in _files(folder))
-    return sorted(set(found), key=lambda name: (name != GENERIC, name))
+    """The names of all profiles."""
+    names = (file.stem for folder in folders for file in _files(folder))
+    return sorted(set(names), key=lambda name: (name != GENERIC, name))
 
 
 def load_profile(
     name: str, *, folders: Sequence[Path] | None = None, overrides: Mapping[str, Any] | None = None
 ) -> Profile:
-    """The profile of that name, with what it inherits; ConfigError tells all that is wrong.
+    """The profile of that name, with what it inherits; ConfigError lists all mistakes.
 
-    `overrides` are a project's own changes, checked already.
+    `overrides` are a project's own changes, which are already checked.
     """
     chain = _chain(name, tuple(folders if folders is not None else profile_folders()))
     data: Mapping[str, Any] = {}
     for file in chain:
-        data = _inherit(data, {key: one for key, one in file.data.items() if key != _INHERITS})
+        data = _inherit(data, {key: value for key, value in file.data.items() if key != _INHERITS})
     if overrides:
         data = _inherit(data, overrides)
     findings = Findings()
@@ -94,8 +95,8 @@ def load_profile(
 
 
 def _inherit(data: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is inherited with a profile's own data on top. A default is not inherited for an option
-    that the profile makes mandatory: the user has to say it."""
+    """The inherited data, with the profile's own data over it. An option that the profile makes
+    mandatory inherits no default: the user has to set it."""
     merged = merge(data, own)
     submission = own.get("submission") or {}
     defaults = submission.get("defaults") or {}
@@ -105,7 +106,7 @@ def _inherit(data: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, An
 
 @dataclass(frozen=True)
 class Known:
-    """What a profile is recognised by, and how many files it is made of."""
+    """The data by which a profile is recognised, and its number of files."""
 
     name: str
     identity: Identity
@@ -113,32 +114,32 @@ class Known:
 
 
 def known_profiles(folders: Sequence[Path]) -> list[Known]:
-    """Every profile, read no further than to recognise it: most commands use one of them."""
+    """Every profile, but only the part that is needed to recognise it: most commands use one."""
     read = functools.cache(_read_identity)
-    found = []
+    profiles = []
     for name in profile_names(folders):
         chain = _chain(name, tuple(folders), read)
         data: Mapping[str, Any] = {}
         for file in chain:
             data = merge(data, file.data.get(_IDENTITY) or {})
         identity = read_record(Identity, Fields(without_empty(data), (), Findings()))
-        found.append(Known(name, identity, len(chain)))
-    return found
+        profiles.append(Known(name, identity, len(chain)))
+    return profiles
 
 
 def _chain(
     name: str, folders: tuple[Path, ...], read: Callable[[str, Path], ProfileFile] | None = None
 ) -> list[ProfileFile]:
-    """The files that a profile is made of, the most general first."""
+    """The files of a profile, the most general first."""
     chain: list[ProfileFile] = []
     wanted: str | None = name
     asked_by: ProfileFile | None = None
     while wanted is not None:
         seen = {file.path for file in chain}
-        found = [file for file in _candidates(wanted, folders) if file not in seen]
-        if not found:
+        candidates = [file for file in _candidates(wanted, folders) if file not in seen]
+        if not candidates:
             raise _missing(wanted, folders, asked_by, is_loop=bool(_candidates(wanted, folders)))
-        asked_by = (read or _read)(wanted, found[0])
+        asked_by = (read or _read)(wanted, candidates[0])
         chain.append(asked_by)
         wanted = asked_by.inherits
     return chain[::-1]
@@ -163,37 +164,31 @@ def _read_identity(name: str, path: Path) -> ProfileFile:
 
 
 def _identity_part(text: str) -> str:
-    """A profile's text without the sections that do not tell which cluster it is, line by line in
-    its place; all of it where it is not written section by section."""
-    kept, is_kept = [], False
+    """A profile's text with only the sections that identify the cluster; other lines are empty, so
+    line numbers stay. The whole text if it is not written section by section."""
+    lines, is_kept = [], False
     for line in text.splitlines():
         if line[:1] not in ("", " ", "\t", "#"):
             key = re.match(r"(\w+):", line)
             if key is None:
                 return text
             is_kept = key[1] in (_INHERITS, _IDENTITY)
-        kept.append(line if is_kept else "")
-    return "\n".join(kept)
+        lines.append(line if is_kept else "")
+    return "\n".join(lines)
 
 
 def _read(name: str, path: Path, part: Callable[[str], str] | None = None) -> ProfileFile:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-        document = read_document(part(text) if part else text, clocks=True)
-    except OSError as error:
-        raise ConfigError(f"the profile {path} cannot be read", said=error.strerror) from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path} is no UTF-8 text", mend="save it as UTF-8") from None
-    except DocumentError as error:
-        raise ConfigError(error.told(str(path)), mend=error.mend) from None
-    if document.data is not None and not isinstance(document.data, Mapping):
-        raise ConfigError(
-            f"{path} is {kind_of(document.data)}, and no profile",
-            mend="write sections such as `limits:`; docs/clusters.md lists them",
-        )
+    document = read_mapping(
+        path,
+        str(path),
+        noun="profile",
+        mend="write sections such as `limits:`; docs/clusters.md lists them",
+        title=f"the profile {path}",
+        part=part,
+    )
     file = ProfileFile(name, path, document)
     findings = Findings()
-    own = {key: one for key, one in file.data.items() if key != _INHERITS}
+    own = {key: value for key, value in file.data.items() if key != _INHERITS}
     read_record(Profile, Fields(without_empty(own), (), findings))
     if findings.has_errors:
         raise _refusal(name, [file], list(findings))
@@ -204,6 +199,7 @@ def _missing(
     name: str, folders: Sequence[Path], asked_by: ProfileFile | None, is_loop: bool
 ) -> ConfigError | NotFoundError:
     known = profile_names(folders)
+    near = closest(name, known)
     if asked_by is not None:
         where = asked_by.where((_INHERITS,))
         if is_loop:
@@ -211,12 +207,10 @@ def _missing(
                 f"{where}: {asked_by.name} inherits {name}, which inherits it in turn",
                 mend="let one of them inherit something else",
             )
-        near = closest(name, known)
         return ConfigError(
             f"{where}: there is no profile {name} to inherit",
             mend=f"did you mean {near}?" if near else f"there are: {', '.join(known)}",
         )
-    near = closest(name, known)
     return NotFoundError(
         f"there is no profile {name!r}",
         said=f"looked in {', '.join(str(folder) for folder in folders)}",
@@ -227,19 +221,12 @@ def _missing(
 
 
 def _refusal(name: str, chain: Sequence[ProfileFile], problems: Sequence[Problem]) -> ConfigError:
-    lines = [
-        f"{_where(chain, problem.path)}: {problem.message}; {problem.mend}" for problem in problems
-    ]
-    if len(problems) == 1:
-        (only,) = problems
-        return ConfigError(f"{_where(chain, only.path)}: {only.message}", mend=only.mend)
-    listing = "".join(f"\n  {line}" for line in lines)
-    return ConfigError(f"the profile {name} has {len(problems)} mistakes:{listing}")
+    return refusal(f"the profile {name}", problems, lambda problem: _where(chain, problem.path))
 
 
 def _where(chain: Sequence[ProfileFile], place: Place) -> str:
-    """The file nearest to the user that says something at that place; where that is one that is
-    inherited, the file that inherits it comes first."""
+    """The file nearest to the user that sets this value. If it is an inherited file, the file that
+    inherits from it comes first."""
     own = chain[-1]
     for depth in range(len(place), 0, -1):
         for file in reversed(chain):

@@ -17,7 +17,7 @@ CLUSTER = "RUNYARD_CLUSTER"
 
 @dataclass(frozen=True)
 class Place:
-    """What tells one cluster from another."""
+    """What identifies a cluster."""
 
     hosts: tuple[str, ...] = ()
     """The names of this machine, short and in full."""
@@ -28,7 +28,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Recognised:
-    """A profile's name, and by what it was chosen."""
+    """A profile's name, and why it was chosen."""
 
     name: str
     because: str
@@ -41,13 +41,13 @@ def this_place(environ: Mapping[str, str] = os.environ) -> Place:
 
 
 def recognise(place: Place, folders: Sequence[Path] | None = None) -> Recognised:
-    """The profile for a place: the one that RUNYARD_CLUSTER names, the one that knows Slurm's name
-    of the cluster, the one that knows the host; else `generic`."""
+    """The profile for a place: the one in RUNYARD_CLUSTER, else one with Slurm's name of the
+    cluster, else one with the name of the host, else `generic`."""
     named = place.environ.get(CLUSTER)
     if named:
         return Recognised(named, f"{CLUSTER} says so")
     folders = profile_folders(place.environ) if folders is None else folders
-    # A group's profile has the hosts of the one that it inherits, and goes before it.
+    # A group's profile inherits the hosts of the cluster's profile, and is tried first.
     known = sorted(known_profiles(folders), key=lambda profile: -profile.depth)
     for profile in known:
         if _matches(place.cluster_name, profile.identity.cluster_names):
@@ -68,7 +68,7 @@ def _matches(name: str | None, patterns: Sequence[str]) -> bool:
 
 
 def _full_name(environ: Mapping[str, str], host: str) -> str:
-    # getfqdn() may ask a name server that is not there and wait for it; /etc/hosts and the site's
-    # own variables are enough to know a cluster by.
+    # getfqdn() may wait for a name server that does not answer. /etc/hosts and the variables of the
+    # site are enough to recognise a cluster.
     domain = environ.get("CC_CLUSTER") or environ.get("NERSC_HOST") or environ.get("SYSTEMNAME")
     return f"{host}.{domain}" if domain and "." not in host else host

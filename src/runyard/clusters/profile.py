@@ -1,8 +1,8 @@
-"""A profile: what is peculiar to one cluster, as frozen data.
+"""A profile: what is special about one cluster, as frozen data.
 
-The names are the keys of the YAML files in `profiles/`. Options are called as in runyard.yaml
-(`account`, `time`, `memory`, `gpu_type`), and by Slurm's long name where runyard.yaml has none
-(`image`). `probe=` names the check of `runyard doctor` that can find a field out.
+The names are the keys of the YAML files in `profiles/`. Options have the names of
+runyard.yaml (`account`, `time`, `memory`, `gpu_type`), or Slurm's long name if it has none there
+(`image`). `probe=` names the check of `runyard doctor` that can find the value of a field.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from runyard.reading.kinds import (
     Items,
     Memory,
     Number,
-    Setting,
     Span,
     Table,
     Text,
+    VariableText,
     Whole,
     Word,
 )
@@ -39,9 +39,9 @@ MEMORY_FORMS = ("per_node", "per_cpu", "per_gpu", "none")
 
 @dataclass(frozen=True)
 class Identity:
-    """Which cluster it is, and how it is known."""
+    """Which cluster it is, and how it is recognised."""
 
-    title: str | None = setting(Text(), "the name in full")
+    title: str | None = setting(Text(), "full name")
     hosts: tuple[str, ...] = setting(
         Items(Text("PATTERN")), "host names of its login and compute nodes; * stands for any", ()
     )
@@ -50,24 +50,30 @@ class Identity:
     )
     login: tuple[str, ...] = setting(Items(Text("HOST")), "hosts to log in to", ())
     transfer: tuple[str, ...] = setting(Items(Text("HOST")), "hosts to copy data with", ())
-    checked: str | None = setting(Text("DATE"), "when the facts were last looked at")
+    checked: str | None = setting(Text("DATE"), "when the facts were last checked")
     sources: tuple[str, ...] = setting(Items(Text()), "where the facts come from", ())
     notes: tuple[str, ...] = setting(Items(Text()), "what its users should know", ())
-    retired: str | None = setting(Text(), "that it is retired, and what comes after it")
+    retired: str | None = setting(Text(), "that the cluster is retired, and what replaces it")
 
 
 @dataclass(frozen=True)
 class Submission:
-    """What the site demands of a job's options, each with the reason that users are told."""
+    """What the site demands of a job's options. Users see the reason of each rule."""
 
-    mandatory: Mapping[str, str] = setting(Table(Text()), "options that must be given", {})
-    forbidden: Mapping[str, str] = setting(Table(Text()), "options that are left out", {})
-    ignored: Mapping[str, str] = setting(Table(Text()), "options that have no effect here", {})
+    mandatory: Mapping[str, str] = setting(
+        Table(Text()), "options that a job must have, each with the reason", {}
+    )
+    forbidden: Mapping[str, str] = setting(
+        Table(Text()), "options that runyard leaves out, each with the reason", {}
+    )
+    ignored: Mapping[str, str] = setting(
+        Table(Text()), "options without effect here, each with the reason", {}
+    )
     values: Mapping[str, tuple[str, ...]] = setting(
-        Table(Items(Text())), "the values that an option may have; * stands for any text", {}
+        Table(Items(Text())), "the allowed values of an option; * matches any text", {}
     )
     defaults: Mapping[str, str] = setting(
-        Table(Setting()), "what an option is where nobody says anything", {}
+        Table(VariableText()), "values of options that you do not set", {}
     )
     always: tuple[str, ...] = setting(Items(Text("OPTION")), ALWAYS_OPTIONS, ())
     allowed_from: str = setting(
@@ -79,22 +85,26 @@ class Submission:
 
 @dataclass(frozen=True)
 class Script:
-    """What stands in every job's script."""
+    """What every job script contains."""
 
     interpreter: str = setting(Text("LINE"), "the first line, without #!", "/bin/bash")
     login_shell: bool = setting(Flag(), "whether the script is run by a login shell", False)
     before: tuple[str, ...] = setting(Items(Text("LINE")), "lines before the program", ())
-    after: tuple[str, ...] = setting(Items(Text("LINE")), "lines after it, however it ended", ())
+    after: tuple[str, ...] = setting(
+        Items(Text("LINE")), "lines after the program, also if it failed", ()
+    )
     modules: tuple[str, ...] = setting(
         Items(Text("MODULE")), "modules to load", (), probe="modules"
     )
-    variables: Mapping[str, str] = setting(Table(Setting()), "variables of every job", {})
+    variables: Mapping[str, str] = setting(
+        Table(VariableText()), "environment variables of every job", {}
+    )
     multi_node_variables: Mapping[str, str] = setting(
-        Table(Setting()), "variables of jobs with more than one node", {}
+        Table(VariableText()), "environment variables of jobs with more than one node", {}
     )
     path: tuple[str, ...] = setting(
         Items(Text("FOLDER")),
-        "folders to put before PATH, where Slurm's own commands are off it",
+        "folders to put first into PATH, if Slurm's commands are not in it",
         (),
     )
 
@@ -112,7 +122,7 @@ class Limit:
 
     shortest: float | None = setting(Span(), "the shortest job")
     longest: float | None = setting(Span(), "the longest job")
-    most_nodes: int | None = setting(Whole(1), "the most nodes of a job")
+    most_nodes: int | None = setting(Whole(1), "the largest number of nodes of a job")
     jobs_at_once: int | None = setting(Whole(1), "jobs of a user that run at once")
     submitted_at_once: int | None = setting(Whole(1), "jobs of a user that wait or run")
     chaining: bool = setting(Flag(), "whether jobs may follow one another", True)
@@ -120,22 +130,24 @@ class Limit:
 
 @dataclass(frozen=True)
 class Limits(Limit):
-    """How long and how many jobs may be."""
+    """How long jobs may be, and how many."""
 
     by_partition: Mapping[str, Limit] = setting(
-        Table(Section(Limit)), "the same for one partition", {}, probe="partitions"
+        Table(Section(Limit)), "the same limits, for one partition", {}, probe="partitions"
     )
     by_qos: Mapping[str, Limit] = setting(
-        Table(Section(Limit)), "the same for one QOS", {}, probe="qos"
+        Table(Section(Limit)), "the same limits, for one QOS", {}, probe="qos"
     )
     test_job: float | None = setting(
         Span(), "jobs up to this length are allowed although they are shorter than the shortest"
     )
     array_size: int = setting(
-        Whole(1), "Slurm's MaxArraySize: the largest index of an array, and one", 1001,
+        Whole(1), "Slurm's MaxArraySize: the largest index of an array plus one", 1001,
         probe="config",
     )  # fmt: skip
-    array_throttle: int | None = setting(Whole(1), "array tasks at once, where nobody asks less")
+    array_throttle: int | None = setting(
+        Whole(1), "array tasks that run at once, unless you ask for fewer"
+    )
     pause: float = setting(Span(), "time between two submissions", 0.0)
 
 
@@ -161,53 +173,57 @@ class GpuSlice:
 
 @dataclass(frozen=True)
 class Gpus:
-    """Which GPUs there are, and how they are asked for."""
+    """Which GPUs there are, and how to ask for them."""
 
     form: str = setting(Word(*GPU_FORMS), "the option that asks for GPUs", "gres", probe="gpus")
     types: Mapping[str, GpuType] = setting(
-        Table(Section(GpuType)), "models by the name that Slurm knows", {}, probe="gpus"
+        Table(Section(GpuType)), "GPU models, by Slurm's name", {}, probe="gpus"
     )
     slices: Mapping[str, GpuSlice] = setting(
-        Table(Section(GpuSlice)), "parts of GPUs (MIG) by Slurm's name", {}, probe="gpus"
+        Table(Section(GpuSlice)), "parts of GPUs (MIG), by Slurm's name", {}, probe="gpus"
     )
-    default_type: str | None = setting(Text("TYPE"), "the type where nobody names one")
-    name_type: bool = setting(Flag(), "whether the type is always named", False)
+    default_type: str | None = setting(Text("TYPE"), "the type of GPU if you name none")
+    name_type: bool = setting(Flag(), "whether a job always has to name the type", False)
     implicit: Mapping[str, int] = setting(
-        Table(Whole(0)), "GPUs of a node in partitions where none can be asked for; * for any", {}
+        Table(Whole(0)),
+        "GPUs of a node in partitions where you cannot ask for them; * for any partition",
+        {},
     )
     whole_nodes: bool = setting(Flag(), "whether jobs get whole nodes", False)
     counts: tuple[int, ...] = setting(
-        Items(Whole(1)), "the numbers of GPUs that a job may ask on a node, where not any", ()
+        Items(Whole(1)),
+        "the numbers of GPUs on a node that a job may ask for, if not all are allowed",
+        (),
     )
-    mps: bool = setting(Flag(), "whether several programs may share a GPU by MPS", True)
+    mps: bool = setting(Flag(), "whether several programs may share a GPU with MPS", True)
 
 
 @dataclass(frozen=True)
 class MemoryRule:
-    """How host memory is asked for."""
+    """How to ask for host memory."""
 
     form: str = setting(Word(*MEMORY_FORMS), "the option that asks for memory", "per_node")
     default_per_cpu: int | None = setting(
-        Memory(), "what Slurm gives with a CPU where nobody asks", probe="partitions"
+        Memory(), "the memory that Slurm gives with each CPU by default", probe="partitions"
     )
     threads_per_core: int = setting(Whole(1), "hardware threads that Slurm counts as CPUs", 1)
 
 
 @dataclass(frozen=True)
 class Storage:
-    """Where data lies."""
+    """Where data is stored."""
 
     scratch: str | None = setting(
-        Text("PATH"), "the large shared folder: a path, variables allowed", "${SCRATCH}",
+        Text("PATH"), "the path of the large shared folder; variables are allowed", "${SCRATCH}",
         probe="scratch",
     )  # fmt: skip
     purge_days: int | None = setting(Whole(1), "days after which files there are deleted")
     local: str = setting(
-        Text("PATH"), "the folder of a job on its node's own disk", LOCAL_FOLDER,
+        Text("PATH"), "the folder of a job on the local disk of its node", LOCAL_FOLDER,
         probe="local",
     )  # fmt: skip
     local_made_by_us: bool = setting(
-        Flag(), "whether the job has to make and remove that folder itself", False, probe="local"
+        Flag(), "whether the job has to create and remove that folder itself", False, probe="local"
     )
     local_size_option: str | None = setting(
         Text("OPTION"), "the option that asks for more local disk, such as --tmp"
@@ -216,10 +232,10 @@ class Storage:
         Items(Text("PATH")), "folders that login and compute nodes share", (), probe="shared"
     )
     read_only: tuple[str, ...] = setting(
-        Items(Text("PATH")), "folders that jobs can read and not write", ()
+        Items(Text("PATH")), "folders that jobs can read but not write", ()
     )
     quotas: Mapping[str, str] = setting(
-        Table(Text()), "what may be stored where, in words; `runyard doctor` says it", {}
+        Table(Text()), "storage limits of each folder, in words; `runyard doctor` shows them", {}
     )
 
 
@@ -235,23 +251,23 @@ class Network:
     proxy_lets: str | None = setting(Text(), "what the proxy lets through")
     wandb: str = setting(
         Word("online", "offline", "relay"),
-        "what jobs can do about W&B's cloud: log to it (online), or not (offline: `runyard sync "
-        "--to` sends runs there later); relay: all that programs log goes through the first node",
+        "whether jobs can log to W&B's cloud: online (they can), offline (they cannot; `runyard "
+        "sync --to` sends runs there later), relay (through the first node of the job)",
         "online",
     )
     interface: str | None = setting(Text("NAME"), "network interface for collectives")
     address_suffix: str | None = setting(
-        Text("SUFFIX"), "what a node's name needs behind it on the fast network"
+        Text("SUFFIX"), "the suffix of a node's name on the fast network"
     )
-    ports: str | None = setting(Text("LOW-HIGH"), "ports that nodes may use among each other")
+    ports: str | None = setting(Text("LOW-HIGH"), "ports that nodes may use between each other")
     login_address: str | None = setting(
-        Text("HOST"), "the login node's name or interface as compute nodes see it", probe="server"
+        Text("HOST"), "the login node's name or interface, as compute nodes see it", probe="server"
     )
 
     @property
     def port_range(self) -> tuple[int, int] | None:
-        found = re.fullmatch(r"(\d+)-(\d+)", self.ports or "")
-        return (int(found[1]), int(found[2])) if found else None
+        match = re.fullmatch(r"(\d+)-(\d+)", self.ports or "")
+        return (int(match[1]), int(match[2])) if match else None
 
 
 @dataclass(frozen=True)
@@ -259,7 +275,7 @@ class Software:
     """How programs get their packages."""
 
     kinds: tuple[str, ...] = setting(
-        Items(Word(*ENVIRONMENT_KINDS)), "kinds of environments, the best first",
+        Items(Word(*ENVIRONMENT_KINDS)), "kinds of environments, the best one first",
         ("uv", "venv", "conda", "pixi"),
     )  # fmt: skip
     wheels: str = setting(
@@ -272,7 +288,9 @@ class Software:
     conda_channels: tuple[str, ...] = setting(
         Items(Text("CHANNEL")), "conda's channels, for files that name none", ("conda-forge",)
     )
-    conda_root: str | None = setting(Text("PATH"), "where conda is, variables allowed")
+    conda_root: str | None = setting(
+        Text("PATH"), "where conda is installed; variables are allowed"
+    )
     cuda_modules: tuple[str, ...] = setting(
         Items(Text("MODULE")), "the CUDA modules that the site has", (), probe="cuda"
     )
@@ -286,12 +304,14 @@ class Containers:
         Word(*CONTAINER_KINDS, also={"singularity": "apptainer"}), "the program that runs images",
         probe="containers",
     )  # fmt: skip
-    module: str | None = setting(Text("MODULE"), "the module that has it")
-    gpu_flag: str | None = setting(Text("OPTION"), "the option that lets GPUs in", "--nv")
-    mounts: tuple[str, ...] = setting(Items(Text("PATH")), "folders to mount besides ours", ())
-    variables: tuple[str, ...] = setting(Items(Text("NAME")), "variables to pass besides ours", ())
+    module: str | None = setting(Text("MODULE"), "the module that provides it")
+    gpu_flag: str | None = setting(
+        Text("OPTION"), "the option that makes GPUs visible in the container", "--nv"
+    )
+    mounts: tuple[str, ...] = setting(Items(Text("PATH")), "more folders to mount", ())
+    variables: tuple[str, ...] = setting(Items(Text("NAME")), "more variables to pass", ())
     pull: str | None = setting(
-        Text("COMMAND"), "what brings an image to the site before jobs can use it"
+        Text("COMMAND"), "the command that brings an image to the site before jobs can use it"
     )
 
 
@@ -303,7 +323,7 @@ class Elasticity:
     spot: tuple[str, ...] = setting(
         Items(Text("PARTITION")), "partitions whose nodes may be taken away", ()
     )
-    grace: float | None = setting(Span(), "how long it then has")
+    grace: float | None = setting(Span(), "how long such a node keeps running after its notice")
     requeue: bool = setting(Flag(), "whether jobs may go back to the queue", True)
     chain: str = setting(
         Word("array", "dependency", "requeue"),
@@ -315,27 +335,29 @@ class Elasticity:
 
 @dataclass(frozen=True)
 class Profile:
-    """What is peculiar to one cluster. `name` is that of its file; `files` are those that it is
-    made of, the most general first."""
+    """What is special about one cluster. `name` is the name of its file. `files` lists that file
+    and the files it inherits from, the most general first."""
 
     name: str = "generic"
     files: tuple[str, ...] = ()
     identity: Identity = section(Identity, "which cluster it is, and how it is known")
     submission: Submission = section(Submission, "what the site demands of a job's options")
-    script: Script = section(Script, "what stands in every job's script")
-    limits: Limits = section(Limits, "how long and how many jobs may be")
-    gpus: Gpus = section(Gpus, "which GPUs there are, and how they are asked for")
-    memory: MemoryRule = section(MemoryRule, "how host memory is asked for")
-    storage: Storage = section(Storage, "where data lies")
-    network: Network = section(Network, "what compute nodes reach, and each other")
+    script: Script = section(Script, "what every job script contains")
+    limits: Limits = section(Limits, "how long jobs may be, and how many")
+    gpus: Gpus = section(Gpus, "which GPUs there are, and how to ask for them")
+    memory: MemoryRule = section(MemoryRule, "how to ask for host memory")
+    storage: Storage = section(Storage, "where data is stored")
+    network: Network = section(
+        Network, "what compute nodes can reach, and how they reach each other"
+    )
     software: Software = section(Software, "how programs get their packages")
     containers: Containers = section(Containers, "how containers are started")
-    accounting: Accounting = section(Accounting, "what tells about jobs that have ended")
+    accounting: Accounting = section(Accounting, "where figures of ended jobs come from")
     gridengine: SiteNames = section(SiteNames, "names that a site with Grid Engine has chosen")
     elasticity: Elasticity = section(Elasticity, "nodes that come and go")
 
     def limit(self, partition: str | None, qos: str | None) -> Limit:
-        """The limits that hold for a job there: each from the most special place that says one."""
+        """The limits for a job: those of the QOS, else of the partition, else of the cluster."""
         places = [
             self.limits.by_qos.get(qos or ""),
             self.limits.by_partition.get(partition or ""),
@@ -345,10 +367,10 @@ class Profile:
 
         def first(name: str) -> object:
             return next(
-                (getattr(one, name) for one in known if getattr(one, name) is not None), None
+                (getattr(limit, name) for limit in known if getattr(limit, name) is not None), None
             )
 
         return Limit(
             **{name: first(name) for name in Limit.__dataclass_fields__ if name != "chaining"},  # type: ignore[arg-type]
-            chaining=all(one.chaining for one in known),
+            chaining=all(limit.chaining for limit in known),
         )

@@ -1,4 +1,4 @@
-"""The scratch folder of a cluster, here and now."""
+"""The scratch folder of a cluster, in the current environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runyard.reading.variables import UnsetVariable, expand
 
 
 def scratch_folder(profile: Profile, environ: Mapping[str, str] = os.environ) -> Path:
-    """The folder below which projects keep what their jobs write."""
+    """The folder in which projects store what their jobs write."""
     named = profile.storage.scratch
     mend = "export SCRATCH=FOLDER, or write profile: {storage: {scratch: FOLDER}} in runyard.yaml"
     if not named:

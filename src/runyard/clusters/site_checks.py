@@ -1,4 +1,4 @@
-"""What is on the machine where a command is typed: folders, modules, containers, tools."""
+"""Checks of the machine on which the command runs: folders, modules, containers, tools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runyard.clusters.scratch import scratch_folder
 from runyard.errors import ConfigError
 
 GROUP = "this machine"
-# What starts containers, by the kind that runyard.yaml calls it.
+# The program of each kind of container, by its name in runyard.yaml.
 CONTAINER_PROGRAMS = {
     "apptainer": "apptainer",
     "singularity": "apptainer",
@@ -43,8 +43,8 @@ def check_site(profile: Profile, ask: Ask, environ: Mapping[str, str]) -> Iterat
 def container_kinds(environ: Mapping[str, str]) -> list[str]:
     """The kinds of containers whose program is on the path."""
     path = environ.get("PATH")
-    found = [kind for name, kind in CONTAINER_PROGRAMS.items() if shutil.which(name, path=path)]
-    return list(dict.fromkeys(found))
+    kinds = [kind for name, kind in CONTAINER_PROGRAMS.items() if shutil.which(name, path=path)]
+    return list(dict.fromkeys(kinds))
 
 
 def has_modules(environ: Mapping[str, str]) -> bool:
@@ -78,10 +78,10 @@ def cuda_modules(ask: Ask, environ: Mapping[str, str]) -> list[str]:
     """The CUDA modules that the site offers."""
     if not has_modules(environ):
         return []
-    # `module` is a function of login shells, and prints its list on stderr.
-    told = ask("bash", "-lc", "module --terse avail cuda 2>&1", seconds=30)
-    found = re.findall(r"^(?:\S*/)?(cuda/[\w.+-]+)", told.text, re.MULTILINE | re.IGNORECASE)
-    return list(dict.fromkeys(found))
+    # `module` is a function of login shells, and prints its list to stderr.
+    answer = ask("bash", "-lc", "module --terse avail cuda 2>&1", seconds=30)
+    names = re.findall(r"^(?:\S*/)?(cuda/[\w.+-]+)", answer.text, re.MULTILINE | re.IGNORECASE)
+    return list(dict.fromkeys(names))
 
 
 def _cuda(ask: Ask, environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -137,5 +137,5 @@ def _scratch(profile: Profile, environ: Mapping[str, str]) -> Finding:
 
 
 def _quotas(profile: Profile) -> Finding:
-    told = ", ".join(f"{place} {much}" for place, much in profile.storage.quotas.items())
-    return _finding("quotas", "ok", f"you may store: {told}")
+    quotas = ", ".join(f"{place} {much}" for place, much in profile.storage.quotas.items())
+    return _finding("quotas", "ok", f"you may store: {quotas}")

@@ -1,4 +1,4 @@
-"""Whether a profile agrees with itself."""
+"""Finds contradictions in a profile."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runyard.reading.units import short_time
 
 
 def contradictions(profile: Profile) -> list[Problem]:
-    """What cannot be true at once, each with the place of one side of it."""
+    """Settings that contradict each other; each problem has the place of one of them."""
     return [
         *_options(profile),
         *_limits(profile),
@@ -64,8 +64,10 @@ def _options(profile: Profile) -> Iterator[Problem]:
 def _limits(profile: Profile) -> Iterator[Problem]:
     limits = profile.limits
     places: list[tuple[Path, Limit]] = [(("limits",), limits)]
-    places += [(("limits", "by_partition", name), one) for name, one in limits.by_partition.items()]
-    places += [(("limits", "by_qos", name), one) for name, one in limits.by_qos.items()]
+    places += [
+        (("limits", "by_partition", name), limit) for name, limit in limits.by_partition.items()
+    ]
+    places += [(("limits", "by_qos", name), by_qo) for name, by_qo in limits.by_qos.items()]
     for place, limit in places:
         if limit.shortest and limit.longest and limit.shortest > limit.longest:
             yield Problem(
@@ -92,11 +94,11 @@ def _gpus(profile: Profile) -> Iterator[Problem]:
             f"the default type {gpus.default_type} is none of its types",
             f"write one of {', '.join(known)}" if known else "describe it under types",
         )
-    for name, one in gpus.slices.items():
-        if one.of and one.of not in gpus.types:
+    for name, gpu_slice in gpus.slices.items():
+        if gpu_slice.of and gpu_slice.of not in gpus.types:
             yield Problem(
                 ("gpus", "slices", name, "of"),
-                f"{name} is a slice of {one.of}, which is none of its types",
+                f"{name} is a slice of {gpu_slice.of}, which is none of its types",
                 "describe that type under types, or mend its name",
             )
         if name in gpus.types:

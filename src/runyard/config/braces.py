@@ -32,6 +32,20 @@ def expand(text: str) -> list[str]:
     return ["".join(parts) for parts in product(*_parts(text))]
 
 
+def read_seeds(text: str) -> tuple[int, ...]:
+    """A number of seeds, or the seeds themselves; ValueError otherwise."""
+    from runyard.search.options import MOST_SEEDS
+
+    try:
+        words = range(int(text)) if text.isdecimal() else expand(f"{{{text}}}")
+        numbers = tuple(map(int, words)) if len(words) <= MOST_SEEDS else ()
+    except (ValueError, OverflowError, TooMany):
+        numbers = ()
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise ValueError(f"{text!r} is no number of seeds, nor seeds: 1,2,3 or 1..5")
+    return numbers
+
+
 def _parts(text: str) -> list[list[str]]:
     """A text as pieces, each with what can stand there."""
     parts: list[list[str]] = []
@@ -73,8 +87,8 @@ def _skip(text: str, place: int) -> int:
 
 
 def _behind(text: str, mark: str, place: int) -> int:
-    found = text.find(mark, place)
-    return len(text) if found < 0 else found + 1
+    end = text.find(mark, place)
+    return len(text) if end < 0 else end + 1
 
 
 def _closing(text: str, place: int) -> int | None:
@@ -126,18 +140,18 @@ def _split(inner: str) -> Iterator[str]:
     yield inner[begun:]
 
 
-def _numbers(found: re.Match[str]) -> list[str]:
-    ends = found[1], found[2]
+def _numbers(match: re.Match[str]) -> list[str]:
+    ends = match[1], match[2]
     padded = any(len(end.lstrip("-")) > 1 and end.lstrip("-").startswith("0") for end in ends)
     width = max(map(len, ends)) if padded else 0
-    values = _steps(int(ends[0]), int(ends[1]), int(found[3] or 1))
+    values = _steps(int(ends[0]), int(ends[1]), int(match[3] or 1))
     return [f"{value:0{width}d}" for value in values]
 
 
-def _sequence(found: re.Match[str]) -> list[str] | None:
+def _sequence(match: re.Match[str]) -> list[str] | None:
     """Fractions, or numbers that grow or fall by a factor; None where that leads nowhere."""
-    first, last, step = Decimal(found[1]), Decimal(found[2]), abs(Decimal(found[4]))
-    if found[3]:
+    first, last, step = Decimal(match[1]), Decimal(match[2]), abs(Decimal(match[4]))
+    if match[3]:
         if step <= 1 or first * last <= 0:
             return None
         factor = step if abs(last) > abs(first) else 1 / step

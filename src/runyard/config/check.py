@@ -15,8 +15,7 @@ from typing import Any
 
 from runyard.clusters.profile import Profile
 from runyard.clusters.scratch import scratch_folder
-from runyard.config.check_sizes import check_gpus, check_limits
-from runyard.config.refusals import Refusal
+from runyard.config.check_sizes import Refusal, check_gpus, check_limits
 from runyard.config.request import Request, Resources
 from runyard.errors import ConfigError
 from runyard.reading.problems import closest, listed
@@ -41,7 +40,7 @@ class Checked:
         if len(self.refusals) == 1:
             (only,) = self.refusals
             raise ConfigError(f"{name}: {only.what}", mend=only.mend)
-        lines = "".join(f"\n  {one.what}; {one.mend}" for one in self.refusals)
+        lines = "".join(f"\n  {refusal.what}; {refusal.mend}" for refusal in self.refusals)
         raise ConfigError(f"{name} would not take this, for {len(self.refusals)} reasons:{lines}")
 
 
@@ -98,38 +97,40 @@ def _without_log_files(request: Request) -> tuple[Request, list[str]]:
     job fails and leaves no word."""
     extra = request.resources.extra
     ours = [word for word in extra if setting_name(word) in LOG_FILES]
-    kept = tuple(word for word in extra if word not in ours)
+    others = tuple(word for word in extra if word not in ours)
     notes = [
         f"{word} is left out: what a job prints and its errors are in one log, which runyard keeps "
         "and `runyard logs` shows"
         for word in ours
     ]
-    return replace(request, resources=replace(request.resources, extra=kept)), notes
+    return replace(request, resources=replace(request.resources, extra=others)), notes
 
 
 def _without(request: Request, option: str) -> tuple[Request, str | None]:
     """The request without one option, and where it stood: as a setting, or among the extra."""
-    resources, found = request.resources, None
+    resources, stood_in = request.resources, None
     if option in settings_of(Resources) and getattr(resources, option) not in (None, ()):
         empty: Any = () if isinstance(getattr(resources, option), tuple) else None
-        resources, found = replace(resources, **{option: empty}), "setting"
+        resources, stood_in = replace(resources, **{option: empty}), "setting"
         if option == "memory":
             resources = replace(resources, memory_per_gpu=None)
-    kept = tuple(word for word in resources.extra if setting_name(word) != option)
-    if kept != resources.extra:
-        resources, found = replace(resources, extra=kept), "extra"
-    return replace(request, resources=resources), found
+    others = tuple(word for word in resources.extra if setting_name(word) != option)
+    if others != resources.extra:
+        resources, stood_in = replace(resources, extra=others), "extra"
+    return replace(request, resources=resources), stood_in
 
 
 def _missing(request: Request) -> Iterator[Refusal]:
     profile = request.profile
     known = settings_of(Resources)
-    given = {name for name in known if getattr(request.resources, name) not in (None, ())}
-    given |= {setting_name(word) for word in (*request.resources.extra, *profile.submission.always)}
+    written = {name for name in known if getattr(request.resources, name) not in (None, ())}
+    written |= {
+        setting_name(word) for word in (*request.resources.extra, *profile.submission.always)
+    }
     if request.environment.image is not None:
-        given.add("image")
+        written.add("image")
     for option, reason in profile.submission.mandatory.items():
-        if option in given:
+        if option in written:
             continue
         values = profile.submission.values.get(option, ())
         example = next((value for value in values if "*" not in value), "…")
@@ -146,7 +147,7 @@ def _missing(request: Request) -> Iterator[Refusal]:
 def _wrong_values(request: Request) -> Iterator[Refusal]:
     for option, allowed in request.profile.submission.values.items():
         value = getattr(request.resources, option, None)
-        if value in (None, ()) or any(fnmatchcase(str(value), one) for one in allowed):
+        if value in (None, ()) or any(fnmatchcase(str(value), pattern) for pattern in allowed):
             continue
         near = closest(value, allowed)
         yield Refusal(
@@ -185,8 +186,8 @@ def _throttled(request: Request) -> tuple[Request, list[str]]:
         return request, []
     if agents.at_once is None and (agents.count or 1) <= most:
         return request, []
-    asked = f" instead of {agents.at_once}" if agents.at_once is not None else ""
-    note = f"{most} agents at once{asked}: {request.profile.name} allows no more of an array"
+    before = f" instead of {agents.at_once}" if agents.at_once is not None else ""
+    note = f"{most} agents at once{before}: {request.profile.name} allows no more of an array"
     return replace(request, agents=replace(agents, at_once=most)), [note]
 
 

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from runyard.clusters.profile import GpuType, Profile
-from runyard.config.refusals import Refusal
 from runyard.config.request import Request
 from runyard.reading.problems import closest, listed
 from runyard.reading.units import short_memory, short_time
 
 _MIB_PER_GB = 1024
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a site would not take a request: what is wrong, what to do, and which setting it is
+    about (`resources.time`)."""
+
+    what: str
+    mend: str
+    path: str
 
 
 def check_gpus(request: Request) -> tuple[list[Refusal], list[str]]:
@@ -74,7 +84,7 @@ def _too_many(request: Request, count: int, name: str, model: GpuType) -> Iterat
             "resources.gpus",
         )
     elif profile.gpus.counts and count not in profile.gpus.counts:
-        counts = [str(one) for one in profile.gpus.counts]
+        counts = [str(count) for count in profile.gpus.counts]
         yield Refusal(
             f"{count} GPUs a node ({origin}) cannot be had on {profile.name}",
             f"write {listed(counts)}",
@@ -119,31 +129,31 @@ def _cpus(request: Request) -> int:
 
 def check_limits(request: Request) -> Iterator[Refusal]:
     """What speaks against the length and the number of jobs."""
-    asked, profile = request.resources, request.profile
-    limit = profile.limit(asked.partition, asked.qos)
-    where = _where(profile, asked.partition, asked.qos)
+    need, profile = request.resources, request.profile
+    limit = profile.limit(need.partition, need.qos)
+    where = _where(profile, need.partition, need.qos)
     origin = request.origin("resources.time")
-    if asked.time is not None and limit.longest is not None and asked.time > limit.longest:
-        links = -int(-asked.time // limit.longest)
+    if need.time is not None and limit.longest is not None and need.time > limit.longest:
+        links = -int(-need.time // limit.longest)
         yield Refusal(
-            f"{short_time(asked.time)} ({origin}) are longer than jobs may be{where}: "
+            f"{short_time(need.time)} ({origin}) are longer than jobs may be{where}: "
             f"{short_time(limit.longest)}",
             f"write time: {short_time(limit.longest)}; work that takes longer goes on in the next "
             f"job: agents: {{chain: {links}}}",
             "resources.time",
         )
     test = profile.limits.test_job or 0
-    if asked.time is not None and limit.shortest is not None and test < asked.time < limit.shortest:
+    if need.time is not None and limit.shortest is not None and test < need.time < limit.shortest:
         tests = f" (other than tests of up to {short_time(test)})" if test else ""
         yield Refusal(
-            f"{short_time(asked.time)} ({origin}) are shorter than jobs may be{where}: "
+            f"{short_time(need.time)} ({origin}) are shorter than jobs may be{where}: "
             f"{short_time(limit.shortest)}{tests}",
             f"write time: {short_time(limit.shortest)}; an agent takes trials until it is over",
             "resources.time",
         )
-    if asked.nodes is not None and limit.most_nodes is not None and asked.nodes > limit.most_nodes:
+    if need.nodes is not None and limit.most_nodes is not None and need.nodes > limit.most_nodes:
         yield Refusal(
-            f"{asked.nodes} nodes ({request.origin('resources.nodes')}) are more than a job may "
+            f"{need.nodes} nodes ({request.origin('resources.nodes')}) are more than a job may "
             f"have{where}: {limit.most_nodes}",
             f"write nodes: {limit.most_nodes}",
             "resources.nodes",

@@ -50,19 +50,19 @@ def apply(data: Any, overrides: Overrides) -> tuple[Any, dict[Path, str]]:
     return data, origins
 
 
-def _plain_changes(data: dict[str, Any], given: Overrides) -> Iterable[tuple[Path, Any, str]]:
+def _plain_changes(data: dict[str, Any], overrides: Overrides) -> Iterable[tuple[Path, Any, str]]:
     for key in ("name", "project", "entity", "run_cap", "program"):
-        value = getattr(given, key)
+        value = getattr(overrides, key)
         if value is not None:
             yield (key,), value, f"--{key.replace('_', '-')} {value}"
-    if given.seed is not None:
-        yield ("runyard", "seed"), given.seed, f"--seed {given.seed}"
-    if given.method in WANDB_METHODS:
+    if overrides.seed is not None:
+        yield ("runyard", "seed"), overrides.seed, f"--seed {overrides.seed}"
+    if overrides.method in WANDB_METHODS:
         if isinstance(data.get("runyard"), dict):
             data["runyard"].pop("method", None)
-        yield ("method",), given.method, f"--method {given.method}"
-    elif given.method is not None:
-        yield ("runyard", "method"), given.method, f"--method {given.method}"
+        yield ("method",), overrides.method, f"--method {overrides.method}"
+    elif overrides.method is not None:
+        yield ("runyard", "method"), overrides.method, f"--method {overrides.method}"
 
 
 def _parse(data: dict[str, Any], text: str) -> tuple[Path, Any]:

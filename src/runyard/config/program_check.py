@@ -28,7 +28,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Given:
+class Arguments:
     """What a program is given: examples of each parameter's values, and in which form."""
 
     values: Mapping[str, Sequence[Any]]
@@ -45,33 +45,35 @@ class Given:
     in_config: bool = True
 
 
-def check(source: Source, given: Given, mentions: Callable[[str], bool]) -> list[Finding]:
+def check(source: Source, arguments: Arguments, mentions: Callable[[str], bool]) -> list[Finding]:
     """`mentions`: whether a name stands anywhere in the program's own files."""
-    found: list[Finding] = []
-    if given.as_options and source.parser in ("argparse", "click"):
-        for name, values in given.values.items():
-            found += _check_option(source, name, values, given)
-        for name in given.written:
-            found += _check_option(source, name, (), given)
-        found += _check_required(source, given)
-    if given.in_config:
-        found += _check_reads(source, given)
-        known = {finding.what for finding in found}
-        found += [
+    findings: list[Finding] = []
+    if arguments.as_options and source.parser in ("argparse", "click"):
+        for name, values in arguments.values.items():
+            findings += _check_option(source, name, values, arguments)
+        for name in arguments.written:
+            findings += _check_option(source, name, (), arguments)
+        findings += _check_required(source, arguments)
+    if arguments.in_config:
+        findings += _check_reads(source, arguments)
+        known = {finding.what for finding in findings}
+        findings += [
             finding
-            for finding in _check_unread(source, given, mentions)
+            for finding in _check_unread(source, arguments, mentions)
             if finding.what not in known
         ]
-    return found
+    return findings
 
 
-def _check_option(source: Source, name: str, values: Sequence[Any], given: Given) -> list[Finding]:
+def _check_option(
+    source: Source, name: str, values: Sequence[Any], arguments: Arguments
+) -> list[Finding]:
     option = source.find(name)
     if option is None:
         return [] if source.takes_unknown or not source.is_whole else [_unknown(source, name)]
     is_bool = bool(values) and all(isinstance(value, bool) for value in values)
     if option.is_flag:
-        if not values or (given.flags_alone and is_bool):
+        if not values or (arguments.flags_alone and is_bool):
             return []
         mend = "write ${args_no_boolean_flags} for ${args} in the command"
         if not is_bool:
@@ -107,7 +109,7 @@ def _check_values(
 
 
 def _unknown(source: Source, name: str) -> Finding:
-    options = [one.lstrip("-") for option in source.options for one in option.names]
+    options = [name.lstrip("-") for option in source.options for name in option.names]
     guess = name.replace("_", "-") if name.replace("_", "-") in options else None
     guess = guess or (name.replace("-", "_") if name.replace("-", "_") in options else None)
     close = [guess] if guess else difflib.get_close_matches(name, options, 1)
@@ -115,49 +117,51 @@ def _unknown(source: Source, name: str) -> Finding:
     return Finding(f"it has no option --{name}", mend, is_error=True)
 
 
-def _check_required(source: Source, given: Given) -> list[Finding]:
+def _check_required(source: Source, arguments: Arguments) -> list[Finding]:
     if not source.is_whole:
         return []
-    names = {*given.values, *given.written, *given.letters}
-    found = []
+    names = {*arguments.values, *arguments.written, *arguments.letters}
+    findings = []
     for option in source.options:
         if not option.required:
             continue
         if option.is_positional:
-            if not given.other_words:
-                found.append(Finding(f"it needs a word without dashes, {option.names[0]}",
+            if not arguments.other_words:
+                findings.append(Finding(f"it needs a word without dashes, {option.names[0]}",
                                      "write it into the command, behind ${program}", is_error=True,
                                      line=option.line))  # fmt: skip
-        elif not names & {one.lstrip("-") for one in option.names}:
+        elif not names & {name.lstrip("-") for name in option.names}:
             name = option.names[-1]
-            found.append(Finding(f"it needs {name}, which it is not given",
+            findings.append(Finding(f"it needs {name}, which it is not given",
                                  f"add {name.lstrip('-')} to the parameters, or give it a default",
                                  is_error=True, line=option.line))  # fmt: skip
-    return found
+    return findings
 
 
-def _check_reads(source: Source, given: Given) -> list[Finding]:
+def _check_reads(source: Source, arguments: Arguments) -> list[Finding]:
     """What it reads of wandb.config and nobody gives."""
-    there = {*given.values, *source.sets, *_NEVER_MISSED}
+    there = {*arguments.values, *source.sets, *_NEVER_MISSED}
     missing = {name: line for name, line in source.reads.items() if name not in there}
     if not missing or not source.sets_are_whole:
         return []
     return [
         Finding(f"it reads wandb.config.{name}, which it is not given",
-                _did_you_mean(name, given.values) or f"add {name} to the parameters", line=line)
+                _did_you_mean(name, arguments.values) or f"add {name} to the parameters", line=line)
         for name, line in missing.items()
     ]  # fmt: skip
 
 
-def _check_unread(source: Source, given: Given, mentions: Callable[[str], bool]) -> list[Finding]:
-    known = {one.lstrip("-") for option in source.options for one in option.names}
+def _check_unread(
+    source: Source, arguments: Arguments, mentions: Callable[[str], bool]
+) -> list[Finding]:
+    known = {name.lstrip("-") for option in source.options for name in option.names}
     return [
         Finding(f"nothing in it speaks of {name!r}",
                 _did_you_mean(name, {*source.reads, *known}) or "check its spelling")
-        for name in given.values
+        for name in arguments.values
         if source.find(name) is None
         and not mentions(name)
-        and not (source.parser in ("argparse", "click") and source.is_whole and given.as_options
+        and not (source.parser in ("argparse", "click") and source.is_whole and arguments.as_options
                  and not source.takes_unknown)
     ]  # fmt: skip
 

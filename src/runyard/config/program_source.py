@@ -64,7 +64,7 @@ class Source:
                 return option
         if not self.takes_prefixes:
             return None
-        longer = [o for o in self.options if any(one.startswith(wanted) for one in o.names)]
+        longer = [o for o in self.options if any(name.startswith(wanted) for name in o.names)]
         return longer[0] if len(longer) == 1 else None
 
 
@@ -162,33 +162,42 @@ def _is_handed_on(tree: ast.AST, names: set[str]) -> bool:
 
 
 def _argparse_option(call: ast.Call) -> Option | None:
-    names = [_literal(word) for word in call.args]
-    if not names or not all(isinstance(name, str) for name in names):
+    names, keywords = _words_of(call)
+    if not names:
         return None
-    given = {word.arg: word.value for word in call.keywords}
-    if None in given:  # **more
-        return None
-    action = _literal(given["action"]) if "action" in given else "store"
+    action = _literal(keywords["action"]) if "action" in keywords else "store"
     # An action that the program made may take anything.
     if not isinstance(action, str):
         return None
-    nargs = _literal(given["nargs"]) if "nargs" in given else None
-    choices = _literal(given["choices"]) if "choices" in given else None
-    kind = given.get("type")
+    nargs = _literal(keywords["nargs"]) if "nargs" in keywords else None
+    choices = _literal(keywords["choices"]) if "choices" in keywords else None
     positional = not names[0].startswith("-")
     long = next((name for name in names if name.startswith("--")), names[0])
-    dest = _literal(given["dest"]) if "dest" in given else long.lstrip("-").replace("-", "_")
+    dest = _literal(keywords["dest"]) if "dest" in keywords else long.lstrip("-").replace("-", "_")
     return Option(
         tuple(names),
         call.lineno,
-        required=_literal(given.get("required")) is True
-        or (positional and nargs not in ("?", "*") and "default" not in given),
+        required=_literal(keywords.get("required")) is True
+        or (positional and nargs not in ("?", "*") and "default" not in keywords),
         is_flag=action in _STANDS_FOR_ITSELF,
-        type=kind.id if isinstance(kind, ast.Name) and kind.id in ("int", "float", "bool") else "",
+        type=_type_name(keywords),
         choices=tuple(choices) if isinstance(choices, list | tuple) else None,
         is_positional=positional,
         dest=dest if isinstance(dest, str) else "",
     )
+
+
+def _words_of(call: ast.Call) -> tuple[list[str], dict[str, ast.expr]]:
+    """An option's names, and what else is said of it; no names where not all of it is written."""
+    names = [_literal(word) for word in call.args]
+    keywords = {word.arg: word.value for word in call.keywords if word.arg is not None}
+    is_whole = len(keywords) == len(call.keywords)  # No **more.
+    return (names if is_whole and all(isinstance(name, str) for name in names) else []), keywords
+
+
+def _type_name(keywords: dict[str, ast.expr]) -> str:
+    kind = keywords.get("type")
+    return kind.id if isinstance(kind, ast.Name) and kind.id in ("int", "float", "bool") else ""
 
 
 def _read_decorated(tree: ast.AST, source: Source) -> None:
@@ -201,7 +210,7 @@ def _read_decorated(tree: ast.AST, source: Source) -> None:
         commands = [
             function
             for function in functions
-            if any(_is_named(one, "command") for one in function.decorator_list)
+            if any(_is_named(decorator, "command") for decorator in function.decorator_list)
         ]
         if len(commands) == 1:
             _read_click(commands[0], source)
@@ -211,29 +220,31 @@ def _read_decorated(tree: ast.AST, source: Source) -> None:
 
 def _read_click(command: ast.FunctionDef, source: Source) -> None:
     decorators = command.decorator_list
-    calls = [one for one in decorators if isinstance(one, ast.Call) and _is_named(one, "option")]
+    calls = [
+        decorator
+        for decorator in decorators
+        if isinstance(decorator, ast.Call) and _is_named(decorator, "option")
+    ]
     options = [_click_option(call) for call in calls]
     source.options = [option for option in options if option is not None]
     known = ("option", "command", "argument")
-    has_others = any(not any(_is_named(one, name) for name in known) for one in decorators)
-    takes_more = any(_keyword(one, "context_settings") for one in decorators)
+    has_others = any(
+        not any(_is_named(decorator, name) for name in known) for decorator in decorators
+    )
+    takes_more = any(_keyword(decorator, "context_settings") for decorator in decorators)
     source.is_whole = None not in options and not has_others and not takes_more
 
 
 def _click_option(call: ast.Call) -> Option | None:
-    names = [_literal(word) for word in call.args]
-    if not names or not all(isinstance(name, str) for name in names):
+    names, keywords = _words_of(call)
+    if not names:
         return None
-    given = {word.arg: word.value for word in call.keywords}
-    if None in given:
-        return None
-    kind = given.get("type")
     return Option(
         tuple(part for name in names for part in name.split("/")),
         call.lineno,
-        required=_literal(given.get("required")) is True,
-        is_flag=_literal(given.get("is_flag")) is True or any("/" in name for name in names),
-        type=kind.id if isinstance(kind, ast.Name) and kind.id in ("int", "float", "bool") else "",
+        required=_literal(keywords.get("required")) is True,
+        is_flag=_literal(keywords.get("is_flag")) is True or any("/" in name for name in names),
+        type=_type_name(keywords),
     )
 
 
@@ -319,9 +330,9 @@ def _is_call(node: ast.AST, name: str) -> bool:
 
 
 def _is_named(node: ast.AST, name: str) -> bool:
-    found = node.func if isinstance(node, ast.Call) else node
-    return (isinstance(found, ast.Name) and found.id == name) or (
-        isinstance(found, ast.Attribute) and found.attr == name
+    name_node = node.func if isinstance(node, ast.Call) else node
+    return (isinstance(name_node, ast.Name) and name_node.id == name) or (
+        isinstance(name_node, ast.Attribute) and name_node.attr == name
     )
 
 

@@ -86,16 +86,16 @@ def _offer(section: str, name: str, example: Any, profile: Profile) -> str:
 
 
 def _line(name: str, value: Any, reason: str | None, indent: int) -> str:
-    told = f"    # from {reason}" if reason else ""
-    return f"{' ' * indent}{name}: {written(value)}{told}"
+    comment = f"    # from {reason}" if reason else ""
+    return f"{' ' * indent}{name}: {written(value)}{comment}"
 
 
 def written(value: Any) -> str:
     """A value on one line of YAML that reads back as the same."""
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{name}: {written(one)}' for name, one in value.items())}}}"
+        return f"{{{', '.join(f'{name}: {written(item)}' for name, item in value.items())}}}"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return f"[{', '.join(written(one) for one in value)}]"
+        return f"[{', '.join(written(item) for item in value)}]"
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, str):

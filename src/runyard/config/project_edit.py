@@ -52,11 +52,11 @@ def _with_one(text: str, section: str, key: str, value: str) -> str:
     if not isinstance(whole, yaml.MappingNode):
         gap = "" if not text or text.endswith("\n") else "\n"
         return f"{text}{gap}{section}:\n  {key}: {value}\n"
-    found = _entry(whole, section)
-    if found is None:
+    entry = _entry(whole, section)
+    if entry is None:
         gap = "" if text.endswith("\n") else "\n"
         return f"{text}{gap}\n{section}:\n  {key}: {value}\n"
-    name, inner = found
+    name, inner = entry
     if isinstance(inner, yaml.MappingNode):
         return _in_mapping(text, inner, key, value)
     # A section that is named and left empty.
@@ -65,9 +65,9 @@ def _with_one(text: str, section: str, key: str, value: str) -> str:
 
 
 def _in_mapping(text: str, section: Any, key: str, value: str) -> str:
-    found = _entry(section, key)
-    if found is not None:
-        name, old = found
+    entry = _entry(section, key)
+    if entry is not None:
+        name, old = entry
         begin, end = old.start_mark.index, old.end_mark.index
         if begin == end:  # Left empty.
             begin = end = name.end_mark.index + 1

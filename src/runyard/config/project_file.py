@@ -166,13 +166,13 @@ def _with_flags(
     read: ClusterFile, origins: Mapping[str, str], flags: Flags
 ) -> tuple[ClusterFile, dict[str, str], list[str]]:
     """What the options say over the file, who said what, and what is worth a warning."""
-    told, warnings = dict(origins), []
+    merged, warnings = dict(origins), []
     for pair in ONE_OF:
-        one, other = (".".join(path) for path in pair)
-        if (one in flags.given) != (other in flags.given):
-            unsaid = other if one in flags.given else one
-            read = _set(read, unsaid, None)
-            told.pop(unsaid, None)
+        paths = [".".join(path) for path in pair]
+        unsaid = [path for path in paths if path not in flags.given]
+        if len(unsaid) == 1:
+            read = _set(read, unsaid[0], None)
+            merged.pop(unsaid[0], None)
     for path, given in flags.given.items():
         if path == "cluster":
             continue
@@ -187,8 +187,8 @@ def _with_flags(
         if path == "environment.variables":
             value = {**read.environment.variables, **value}
         read = _set(read, path, value)
-        told[path] = given.option
-    return read, told, warnings
+        merged[path] = given.option
+    return read, merged, warnings
 
 
 def _set(read: ClusterFile, path: str, value: Any) -> ClusterFile:

@@ -182,7 +182,9 @@ def _environment(folder: Path, found: Look) -> None:
         if kind == "conda":
             name = re.search(r"^name:\s*(\S+)", _text(file), re.MULTILINE)
             found.take("environment.name", name[1] if name else folder.name, file.name)
-        existing = next((one for one in (".venv", "venv") if (folder / one / "bin").is_dir()), None)
+        existing = next(
+            (name for name in (".venv", "venv") if (folder / name / "bin").is_dir()), None
+        )
         if kind == "venv" and existing:
             found.take("environment.path", existing, existing)
         else:

@@ -19,7 +19,7 @@ from runyard.config.request import (
     Tracking,
 )
 from runyard.rank_forms import RANK_FORMS
-from runyard.reading.kinds import Items, Kind, Schema, Setting, Table, Text, Unfit, Word
+from runyard.reading.kinds import Items, Kind, Schema, Table, Text, Unfit, VariableText, Word
 from runyard.reading.records import Section, section, setting
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class CommandLine(Kind):
             except ValueError as error:
                 raise Unfit(f"{str(error).lower()}", "close the quotation") from None
         else:
-            words = Items(Setting()).read(value)
+            words = Items(VariableText()).read(value)
         if not words:
             raise Unfit("a command has at least one word", "write python train.py")
         return words
@@ -66,11 +66,11 @@ class ClusterFile:
     )
     sweep: str | None = setting(Text("FILE"), "the sweep file")
     sweep_id: str | None = setting(
-        Text("SWEEP"), "a sweep that is there already",
+        Text("SWEEP"), "the id of an existing sweep",
         flags=("-w", "--sweep-id", "--wandb-sweepid"),
     )  # fmt: skip
     job_type: str | None = setting(
-        Word(*JOB_TYPES), "what kind of job it is; it follows from the rest, and is checked",
+        Word(*JOB_TYPES), "what kind of job it is; the other keys decide it, and it must agree",
         flags=("--job-type",),
     )  # fmt: skip
     distributed: str | None = setting(
@@ -81,16 +81,18 @@ class ClusterFile:
     resources: Resources = section(Resources, "what each agent gets")
     environment: Environment = section(Environment, "where the program's packages come from")
     agents: Agents = section(Agents, "how many agents, and in which form")
-    staging: Staging = section(Staging, "what travels between scratch and the node's disk")
+    staging: Staging = section(Staging, "what is copied between scratch and the node's disk")
     tracking: Tracking = section(Tracking, "where wandb's calls go")
-    checkpoints: Checkpoints = section(Checkpoints, "how a program that is cut off goes on")
+    checkpoints: Checkpoints = section(Checkpoints, "how an interrupted program continues")
     gauge: Gauge = section(Gauge, "how programs are measured, and the margins")
     rehearse: Mapping[str, Rung] = setting(
-        Table(Section(Rung)), "what a program is tried with before a launch, in this order", {}
+        Table(Section(Rung)),
+        "small versions of the program to try before a launch, in this order",
+        {},
     )
     profile: Profile = section(
         "runyard.clusters.profile:Profile",
-        "fields of the cluster's profile that are different here",
+        "fields of the cluster's profile that are different for this project",
     )
 
 

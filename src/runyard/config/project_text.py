@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from runyard.config.project_shape import ProjectFile
-from runyard.errors import ConfigError
-from runyard.reading.documents import Document, DocumentError, read_document
+from runyard.reading.documents import Document
 from runyard.reading.fields import Fields
-from runyard.reading.problems import Findings, Problem, kind_of
+from runyard.reading.files import read_mapping, refusal
+from runyard.reading.problems import Findings, Problem
 from runyard.reading.problems import Path as Place
 from runyard.reading.records import merge, read_record, without_empty
 
@@ -24,9 +24,9 @@ ONE_OF = (
     (("resources", "memory"), ("resources", "memory_per_gpu")),
 )
 
-# Lists of words, which are the text that was typed: `1e5` stays `1e5`.
 # It is read by every command.
 _LARGEST_FILE = 256 << 10
+# Lists of words, which are the text that was typed: `1e5` stays `1e5`.
 _TYPED = tuple(
     (*above, *place)
     for above in ((), ("clusters", "*"))
@@ -74,16 +74,18 @@ class ProjectText:
 
     @property
     def shown(self) -> str:
-        if self.path is None:
-            return FILE_NAME
-        try:
-            return str(self.path.relative_to(Path.cwd()))
-        except ValueError:
-            return str(self.path)
+        return FILE_NAME if self.path is None else _shown(self.path)
 
     @property
     def folder(self) -> Path | None:
         return self.path.parent if self.path else None
+
+
+def _shown(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
 
 
 def find_project_file(folder: Path) -> Path | None:
@@ -111,32 +113,22 @@ def find_root(folder: Path) -> Path:
 def read_project_text(path: Path | None) -> ProjectText:
     if path is None:
         return ProjectText(None, Document({}, None))
-    file = ProjectText(path, Document({}, None))
-    try:
-        content = path.read_bytes()
-        if len(content) > _LARGEST_FILE:
-            raise ConfigError(
-                f"{file.shown} is larger than {_LARGEST_FILE >> 10} KiB",
-                mend="is it the right file? Long lists belong into files of their own",
-            )
-        document = read_document(content.decode("utf-8-sig"), clocks=True, typed=_TYPED)
-    except OSError as error:
-        raise ConfigError(f"{file.shown} cannot be read", said=error.strerror) from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{file.shown} is no UTF-8 text", mend="save it as UTF-8") from None
-    except DocumentError as error:
-        raise ConfigError(error.told(file.shown), mend=error.mend) from None
-    if document.data is not None and not isinstance(document.data, Mapping):
-        raise ConfigError(
-            f"{file.shown} is {kind_of(document.data)}, and no mapping",
-            mend="write keys such as `command:`; docs/runyard-file.md lists them",
-        )
+    document = read_mapping(
+        path,
+        _shown(path),
+        noun="mapping",
+        mend="write keys such as `command:`; docs/runyard-file.md lists them",
+        largest=_LARGEST_FILE,
+        typed=_TYPED,
+    )
     file = ProjectText(path, document)
     findings = Findings()
     read_record(ProjectFile, Fields(without_empty(file.data), (), findings))
-    problems = [_better(problem) for problem in findings]
+    problems = sorted(
+        map(_better, findings), key=lambda problem: document.line_of(problem.path) or 0
+    )
     if problems:
-        raise _refusal(file, problems)
+        raise refusal(file.shown, problems, lambda problem: file.where(problem.path))
     return file
 
 
@@ -148,31 +140,20 @@ def _better(problem: Problem) -> Problem:
     return replace(problem, mend=mend)
 
 
-def _refusal(file: ProjectText, problems: list[Problem]) -> ConfigError:
-    ordered = sorted(problems, key=lambda problem: file.document.line_of(problem.path) or 0)
-    if len(ordered) == 1:
-        (only,) = ordered
-        return ConfigError(f"{file.where(only.path)}: {only.message}", mend=only.mend)
-    lines = "".join(
-        f"\n  {file.where(problem.path)}: {problem.message}; {problem.mend}" for problem in ordered
-    )
-    return ConfigError(f"{file.shown} has {len(ordered)} mistakes:{lines}")
-
-
 def for_cluster(
     file: ProjectText, clusters: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The file's data for a cluster, and the line of each setting. `clusters` are the names that
     the cluster goes by, the most general first: each may have its part."""
-    data = {key: one for key, one in file.data.items() if key not in ("clusters", "cluster")}
+    data = {key: value for key, value in file.data.items() if key not in ("clusters", "cluster")}
     origins = _origins(file, (), data)
     for name in clusters:
         part = (file.data.get("clusters") or {}).get(name) or {}
-        for one, other in ONE_OF:
-            for said, unsaid in ((one, other), (other, one)):
-                if _has(part, said) and not _has(part, unsaid):
-                    data = _without(data, unsaid)
-                    origins.pop(".".join(unsaid), None)
+        for first, other in ONE_OF:
+            for written, other_way in ((first, other), (other, first)):
+                if _has(part, written) and not _has(part, other_way):
+                    data = _without(data, other_way)
+                    origins.pop(".".join(other_way), None)
         data = merge(data, part)
         origins |= _origins(file, ("clusters", name), part)
     return without_empty(data), origins
@@ -194,9 +175,9 @@ def _without(data: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
 
 
 def _leaves(data: Mapping[str, Any], above: Place = ()) -> list[Place]:
-    found: list[Place] = []
+    leaves: list[Place] = []
     for key, value in data.items():
         place = (*above, key)
         is_deep = isinstance(value, Mapping) and len(place) == 1
-        found += _leaves(value, place) if is_deep else [place]
-    return found
+        leaves += _leaves(value, place) if is_deep else [place]
+    return leaves

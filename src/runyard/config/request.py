@@ -18,10 +18,10 @@ from runyard.reading.kinds import (
     Items,
     Memory,
     Number,
-    Setting,
     Span,
     Table,
     Text,
+    VariableText,
     Whole,
     Word,
 )
@@ -94,7 +94,7 @@ class Resources:
         flags=("--mail", "--mail-type"),
     )  # fmt: skip
     mail_to: str | None = setting(
-        Text("ADDRESS"), "where mails go", flags=("--mail-to", "--mail-user")
+        Text("ADDRESS"), "the address for mails", flags=("--mail-to", "--mail-user")
     )
     extra: tuple[str, ...] = setting(Items(Text("OPTION")), EXTRA_OPTIONS, (), flags=(EXTRA_FLAG,))
 
@@ -124,10 +124,10 @@ class Environment:
         flags=("--mount",),
     )  # fmt: skip
     modules: tuple[str, ...] = setting(
-        Items(Text("MODULE")), "modules to load before it", (), flags=("--module",)
+        Items(Text("MODULE")), "modules to load first", (), flags=("--module",)
     )
     variables: Mapping[str, str] = setting(
-        Table(Setting()),
+        Table(VariableText()),
         "variables for the program, expanded on the node",
         {},
         flags=("--variable",),
@@ -136,7 +136,7 @@ class Environment:
         Items(Text("LINE")), "lines of shell before the program", (), flags=("--before",)
     )
     build: bool = setting(
-        Flag(), "whether to build it from the project's files where it is not there", False,
+        Flag(), "whether to build it from the project's files if it does not exist", False,
         flags=("--build",),
     )  # fmt: skip
 
@@ -198,8 +198,8 @@ class Tracking:
     project: str | None = setting(Text("NAME"), "project", flags=("--project",), shared=True)
     mode: str | None = setting(
         Word("online", "offline", "relay"),
-        "how nodes reach the server: online (the default), offline (they record, and it is brought "
-        "in at the end), or relay (through the first node; also where the profile says so)",
+        "how nodes reach the server: online (the default), offline (they record to disk, and "
+        "runs come in at the end), or relay (through the first node; also if the profile says so)",
         flags=("--tracking-mode",),
     )  # fmt: skip
     key: str | None = setting(
@@ -210,7 +210,7 @@ class Tracking:
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """How a program that is cut off goes on."""
+    """How an interrupted program continues."""
 
     grace: float | None = setting(
         Span(), "how long before the job's end programs are told to save", flags=("--grace",),
@@ -222,21 +222,19 @@ class Checkpoints:
 class Gauge:
     """How long programs are measured, and how much more than was measured is asked for."""
 
-    time: float = setting(Span(), "how long `runyard gauge` looks at a program, at most", 300.0)
+    time: float = setting(Span(), "how long `runyard gauge` measures a program, at most", 300.0)
     steps: int | None = setting(
-        Whole(1), "steps of a whole run, where the program does not tell (`train.progress` does)"
+        Whole(1), "steps of a whole run, if the program does not report them with `train.progress`"
     )
     by: tuple[str, ...] = setting(
         Items(Text("OPTION")),
-        "options of the program whose values tell kinds of experiments apart, such as algorithm",
+        "options of the program whose values make kinds of experiments, such as algorithm",
         (),
     )
     time_margin: float = setting(
-        Number(), "share of the estimated time that is asked for besides", 0.25
+        Number(), "extra time to ask for, as a share of the estimated time", 0.25
     )
-    memory_margin: float = setting(
-        Number(), "share of the peak memory that is asked for besides", 0.2
-    )
+    memory_margin: float = setting(Number(), "extra memory to ask for, as a share of the peak", 0.2)
     gpu_memory_margin: float = setting(
         Number(), "share of a GPU's memory that stays free when programs share it", 0.1
     )
@@ -247,15 +245,17 @@ class Rung:
     """One rung of the ladder that `runyard rehearse` climbs: the program, made small."""
 
     add: tuple[str, ...] = setting(
-        Items(Setting()), "words that are added to the command, such as [--samples, 1]", ()
+        Items(VariableText()), "words that are added to the command, such as [--samples, 1]", ()
     )
     metric: str | None = setting(
-        Text("NAME"), "what must improve (default: the first that is logged with loss in its name)"
+        Text("NAME"), "what must improve (default: the first logged metric with loss in its name)"
     )
     below: float | None = setting(Number(), "it passes when the metric falls below this")
     above: float | None = setting(Number(), "it passes when the metric rises above this")
     falls_to: float = setting(
-        Number(), "where neither is said: when it has fallen to this share of its first value", 0.1
+        Number(),
+        "without below and above: the share of its first value that the metric must fall to",
+        0.1,
     )
     time: float = setting(Span(), "how long it may take", 120.0)
 

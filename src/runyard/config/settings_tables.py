@@ -1,4 +1,5 @@
-"""The keys of runyard.yaml and of profiles as tables for the documentation, from the records."""
+"""The keys of runyard.yaml and of profiles, from the records that read them: tables for the
+documentation, and a JSON Schema for editors."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from typing import Any
 
 from runyard.clusters.profile import Profile
 from runyard.config.project_shape import ProjectFile
-from runyard.reading.kinds import Items, Kind, Memory, Span, Table, Word
-from runyard.reading.records import Section, help_of, kind_of_setting, settings_of
+from runyard.reading.kinds import Items, Kind, Memory, Schema, Span, Table, Word
+from runyard.reading.records import Section, help_of, kind_of_setting, record_schema, settings_of
 from runyard.reading.units import short_memory, short_time
 
 
@@ -28,7 +29,7 @@ def with_tables(page: str, tables: str) -> str:
     """A page with its tables replaced by these."""
     return re.sub(
         r"(<!-- tables -->\n).*?(<!-- end of tables -->)",
-        lambda found: f"{found[1]}{tables}\n\n{found[2]}",
+        lambda match: f"{match[1]}{tables}\n\n{match[2]}",
         page,
         count=1,
         flags=re.DOTALL,
@@ -37,12 +38,12 @@ def with_tables(page: str, tables: str) -> str:
 
 def _tables(record: type[Any], title: str, *, with_options: bool) -> Iterator[str]:
     plain, sections = [], []
-    for name, one in settings_of(record).items():
-        kind = kind_of_setting(one)
+    for name, setting in settings_of(record).items():
+        kind = kind_of_setting(setting)
         if isinstance(kind, Section) and name != "profile":
-            sections.append((name, kind.record, help_of(one)))
+            sections.append((name, kind.record, help_of(setting)))
         else:
-            plain.append((name, one))
+            plain.append((name, setting))
     if plain:
         yield from _table(title, None, plain, with_options)
     for name, inner, meaning in sections:
@@ -59,10 +60,10 @@ def _table(
         else ("| key | what | it is | default |")
     )
     yield "| --- | --- | --- | --- | --- |" if with_options else "| --- | --- | --- | --- |"
-    for name, one in rows:
-        cells = [f"`{name}`", help_of(one), _kind(kind_of_setting(one)), _default(one)]
+    for name, row in rows:
+        cells = [f"`{name}`", help_of(row), _kind(kind_of_setting(row)), _default(row)]
         if with_options:
-            cells.append(", ".join(f"`{word}`" for word in one.metadata.get("flags", ())))
+            cells.append(", ".join(f"`{word}`" for word in row.metadata.get("flags", ())))
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
@@ -76,16 +77,16 @@ def _kind(kind: Kind) -> str:
     if isinstance(kind, Section):
         return ", ".join(f"`{name}`" for name in settings_of(kind.record))
     return {
-        "Text": "text", "Setting": "text", "Flag": "`true`, `false`", "Whole": "whole number",
+        "Text": "text", "VariableText": "text", "Flag": "`true`, `false`", "Whole": "whole number",
         "Number": "number", "Span": "time", "Memory": "memory", "CommandLine": "line or list",
     }[type(kind).__name__]  # fmt: skip
 
 
-def _default(one: Field[Any]) -> str:
-    value = one.default
+def _default(setting: Field[Any]) -> str:
+    value = setting.default
     if value is MISSING or value in (None, ()):
         return ""
-    kind = kind_of_setting(one)
+    kind = kind_of_setting(setting)
     if isinstance(kind, Span):
         return f"`{short_time(value)}`"
     if isinstance(kind, Memory):
@@ -95,3 +96,13 @@ def _default(one: Field[Any]) -> str:
     if isinstance(value, tuple):
         return f"`[{', '.join(map(str, value))}]`"
     return f"`{value}`"
+
+
+def project_schema() -> Schema:
+    """runyard.yaml for editors: what can be said without asking the cluster."""
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "runyard.yaml",
+        "description": "One experiment: its command, environment, resources and tracking.",
+        **record_schema(ProjectFile),
+    }

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from runyard.config.overrides import Overrides, apply
-from runyard.config.standard_input import STANDARD_INPUT
+from runyard.config.task_files import STANDARD_INPUT
 from runyard.errors import ConfigError, NotFoundError
-from runyard.reading.documents import Document, DocumentError, read_document
-from runyard.reading.problems import Path as Place
+from runyard.reading.documents import DocumentError, read_document
+from runyard.reading.files import listed_problems, refusal
 from runyard.reading.problems import Problem
 from runyard.search.command import TYPED, unfilled
 from runyard.search.sweep import Sweep, read_sweep
@@ -58,45 +58,23 @@ def read_sweep_file(
     if sweep and sweep.command:
         names = (*sweep.space.top_names, COMMAND_LINE)
         problems += unfilled(sweep.command, names, environ)
-    listing = _Listing(source, document, origins)
-    errors = [problem for problem in problems if problem.is_error]
-    if errors or sweep is None:
-        raise listing.refusal(errors)
-    return SweepFile(source, text, data, sweep, tuple(listing.lines(problems)))
+    problems.sort(key=lambda problem: document.line_of(problem.path) or 0)
 
-
-@dataclass(frozen=True)
-class _Listing:
-    """Problems in the order of the file, each with the place that a user can go to."""
-
-    source: str
-    document: Document
-    origins: Mapping[Place, str]
-
-    def lines(self, problems: Sequence[Problem]) -> list[str]:
-        ordered = sorted(problems, key=lambda problem: self._line(problem) or 0)
-        return [f"{self._where(problem)}: {problem.message}; {problem.mend}" for problem in ordered]
-
-    def refusal(self, errors: Sequence[Problem]) -> ConfigError:
-        if len(errors) == 1:
-            (error,) = errors
-            return ConfigError(f"{self._where(error)}: {error.message}", mend=error.mend)
-        lines = "".join(f"\n  {line}" for line in self.lines(errors))
-        return ConfigError(f"{self.source} has {len(errors)} mistakes:{lines}")
-
-    def _where(self, problem: Problem) -> str:
+    def where(problem: Problem) -> str:
         """The option that wrote the wrong thing; else the line, and what was set beside it."""
-        line = self._line(problem)
-        place = f"{self.source}:{line}" if line else self.source
-        for path, option in self.origins.items():
+        line = document.line_of(problem.path)
+        place = f"{source}:{line}" if line else source
+        for path, option in origins.items():
             if problem.path[: len(path)] == path:
                 return option
             if len(path) > 1 and problem.path[: len(path) - 1] == path[:-1]:
                 place = f"{place} with {option}"
         return place
 
-    def _line(self, problem: Problem) -> int | None:
-        return self.document.line_of(problem.path)
+    errors = [problem for problem in problems if problem.is_error]
+    if errors or sweep is None:
+        raise refusal(source, errors, where)
+    return SweepFile(source, text, data, sweep, tuple(listed_problems(problems, where)))
 
 
 def _read_text(path: str | Path) -> tuple[str, str]:
@@ -125,7 +103,7 @@ def _decode(source: str, content: bytes) -> str:
 def _near(path: Path) -> str:
     """The sweep files that are there instead."""
     folder = path.parent
-    found = sorted(file.name for file in folder.glob("*.y*ml")) if folder.is_dir() else []
-    if not found:
+    files = sorted(file.name for file in folder.glob("*.y*ml")) if folder.is_dir() else []
+    if not files:
         return "name the file with the sweep, or write - for standard input"
-    return f"there is {', '.join(found[:5])}"
+    return f"there is {', '.join(files[:5])}"

@@ -1,14 +1,28 @@
-"""Command lines as files of those that run at a time: tasks_0.txt, tasks_1.txt, ..."""
+"""Files of command lines: standard input in place of one, and files of those that run at a time,
+tasks_0.txt, tasks_1.txt, ..."""
 
 from __future__ import annotations
 
+import os
 import re
+import stat
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from runyard.errors import ConfigError
 
+STANDARD_INPUT = "-"
 _OURS = re.compile(r"tasks_\d+\.txt")
+
+
+def is_redirected() -> bool:
+    """Whether standard input is a file or a pipe: `runyard farm < tasks.txt`."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (AttributeError, OSError, ValueError):
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISFIFO(mode)
 
 
 def parts_of(lines: Sequence[str], count: int) -> list[Sequence[str]]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from runyard.config.braces import MOST_LINES, TooMany, expand
 from runyard.config.command_file import LONGEST_LINE
-from runyard.config.standard_input import STANDARD_INPUT
+from runyard.config.task_files import STANDARD_INPUT
 from runyard.errors import ConfigError, NotFoundError
 from runyard.search.names import LONGEST, trial_name
 from runyard.search.tasks import COMMAND_LINE, NUMBER, Task
@@ -55,9 +55,9 @@ class TaskList:
         return TaskList(
             self.source,
             {
-                number: Task(f"{SEED}{seed}".replace("-", "m"), one.command_line,
-                             {**{k: v for k, v in one.values.items() if k != WORDS}, SEED: seed})
-                for (number, one), seed in pairs
+                number: Task(f"{SEED}{seed}".replace("-", "m"), task.command_line,
+                             {**{k: v for k, v in task.values.items() if k != WORDS}, SEED: seed})
+                for (number, task), seed in pairs
             },
         )  # fmt: skip
 
@@ -66,14 +66,14 @@ class TaskList:
         return TaskList(
             self.source,
             {
-                n: Task(safe_name(name), one.command_line, one.values)
-                for n, one in self.tasks.items()
+                n: Task(safe_name(name), task.command_line, task.values)
+                for n, task in self.tasks.items()
             },
         )
 
     def only(self, numbers: Sequence[int]) -> TaskList:
         wanted = set(numbers)
-        return TaskList(self.source, {n: one for n, one in self.tasks.items() if n in wanted})
+        return TaskList(self.source, {n: task for n, task in self.tasks.items() if n in wanted})
 
 
 def safe_name(name: str) -> str:
@@ -116,7 +116,7 @@ def make_tasks(source: str, lines: Sequence[Line]) -> TaskList:
     given = {line.number: _options(source, line) for line in lines}
     differing = _differing(list(given.values()))
     if WORDS not in differing:
-        given = {n: {k: v for k, v in one.items() if k != WORDS} for n, one in given.items()}
+        given = {n: {k: v for k, v in value.items() if k != WORDS} for n, value in given.items()}
     taken = set[str]()
     tasks = {}
     for line in lines:
@@ -131,14 +131,14 @@ def make_tasks(source: str, lines: Sequence[Line]) -> TaskList:
     return TaskList(source, tasks)
 
 
-def sweep_config(found: TaskList, shell: str, **options: Any) -> dict[str, Any]:
+def sweep_config(listing: TaskList, shell: str, **options: Any) -> dict[str, Any]:
     """The sweep that runs a list: a grid over the tasks' numbers."""
     return {
         "method": "grid",
-        "parameters": {NUMBER: {"values": list(found.tasks)}},
+        "parameters": {NUMBER: {"values": list(listing.tasks)}},
         "command": [shell, "-c", f"${{{COMMAND_LINE}}}"],
         "runyard": {
-            "tasks": [task.to_json() for task in found.tasks.values()],
+            "tasks": [task.to_json() for task in listing.tasks.values()],
             **{name: value for name, value in options.items() if value is not None},
         },
     }
@@ -174,7 +174,7 @@ def _options(source: str, line: Line) -> dict[str, Any]:
             said=f"{error}: {line.text}",
             mend="close the quote, or put a backslash before a quote that is meant as a letter",
         ) from error
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     others: list[str] = []
     is_value = False
     for place, word in enumerate(words):
@@ -190,13 +190,13 @@ def _options(source: str, line: Line) -> dict[str, Any]:
             elif following is not None and not _OPTION.fullmatch(following):
                 value = as_value(following)
                 is_value = True
-            found[option[1].replace("-", "_")] = value
+            options[option[1].replace("-", "_")] = value
         elif assigned is not None:
-            found[assigned[1]] = as_value(assigned[2])
+            options[assigned[1]] = as_value(assigned[2])
         else:
             others.append(word)
-    found = {name: value for name, value in found.items() if name not in (NUMBER, COMMAND_LINE)}
-    return {WORDS: " ".join(others), **found}
+    options = {name: value for name, value in options.items() if name not in (NUMBER, COMMAND_LINE)}
+    return {WORDS: " ".join(others), **options}
 
 
 def _differing(lines: Sequence[Mapping[str, Any]]) -> set[str]:

@@ -51,5 +51,5 @@ def _filled(value: Any, origin: str, environ: Mapping[str, str]) -> Any:
                 mend=f"export {error.name}=…, or write the value itself",
             ) from None
     if isinstance(value, tuple):
-        return tuple(_filled(one, origin, environ) for one in value)
+        return tuple(_filled(item, origin, environ) for item in value)
     return value

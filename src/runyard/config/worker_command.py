@@ -37,7 +37,7 @@ def read_worker(command: Sequence[str]) -> Worker | None:
         words = words[2:]
     if words[:2] != ["wandb", "agent"]:
         return None
-    given: dict[str, str] = {}
+    options: dict[str, str] = {}
     paths: list[str] = []
     rest = iter(words[2:])
     for word in rest:
@@ -45,11 +45,11 @@ def read_worker(command: Sequence[str]) -> Worker | None:
         if option not in _OPTIONS:
             paths.append(word)
         elif (name := _OPTIONS[option]) is not None:
-            given[name] = value if equals else next(rest, "")
+            options[name] = value if equals else next(rest, "")
     if len(paths) != 1 or paths[0].startswith("-"):
         return None
     *place, sweep = paths[0].split("/")
     if not place:
-        place = [given[name] for name in ("entity", "project") if given.get(name)]
-    count = given.get("count", "")
+        place = [options[name] for name in ("entity", "project") if options.get(name)]
+    count = options.get("count", "")
     return Worker(tuple(place), sweep, read_whole(count) or None)

@@ -21,7 +21,7 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Raw:
-    """What was measured, before anything is made of it: a job brings this home."""
+    """The measurements before any conclusion. A job sends them back in this form."""
 
     seen: Seen
     cards: tuple[Card, ...]
@@ -34,7 +34,7 @@ class Raw:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """`measured` is the program alone, or of several together each figure's worst."""
+    """`measured` is the program alone, or the worst of each figure if several ran together."""
 
     measured: Measured
     hardware: str
@@ -43,20 +43,20 @@ class Conclusion:
     notes: tuple[str, ...]
     climb: Climb | None = None
     fits: bool | None = None
-    """Whether what ran together fits the job; None where it was one program."""
+    """Whether the programs that ran together fit into the job; None for a single program."""
 
     def settings(self) -> dict[tuple[str, str], str]:
         """For runyard.yaml."""
         ask = self.ask
-        found = {("resources", "memory"): short_memory(ask.memory)}
-        found["resources", "cpus"] = str(ask.cpus)
+        values = {("resources", "memory"): short_memory(ask.memory)}
+        values["resources", "cpus"] = str(ask.cpus)
         if ask.seconds is not None:
-            found["resources", "time"] = short_time(ask.seconds)
+            values["resources", "time"] = short_time(ask.seconds)
         if ask.per_gpu is not None:
-            found["agents", "per_gpu"] = str(ask.per_gpu)
+            values["agents", "per_gpu"] = str(ask.per_gpu)
         if ask.chain is not None:
-            found["agents", "chain"] = str(ask.chain)
-        return found
+            values["agents", "chain"] = str(ask.chain)
+        return values
 
     def to_json(self) -> dict[str, Any]:
         levels = () if self.climb is None else self.climb.levels
@@ -66,14 +66,14 @@ class Conclusion:
             "figures": self.measured.to_json(),
             "ask": ask,
             "fits": self.fits,
-            "rooms": [asdict(one) for one in self.rooms],
-            "levels": [{"count": one.count, "rate": one.rate} for one in levels],
+            "rooms": [asdict(room) for room in self.rooms],
+            "levels": [{"count": level.count, "rate": level.rate} for level in levels],
             "notes": list(self.notes),
         }
 
 
 def hardware_of(cards: Sequence[Card]) -> str:
-    """The model of GPU; empty where there is none."""
+    """The model of GPU; empty if there is none."""
     return next((card.model for card in cards if card.model), "GPU" if cards else "")
 
 
@@ -81,7 +81,7 @@ def conclude(raw: Raw, request: Request) -> Conclusion:
     measured = worst(raw.seen.programs)
     margins, profile = request.gauge, request.profile
     limit = profile.limit(request.resources.partition, request.resources.qos)
-    found = rooms(profile, measured.vram_peak, margins.gpu_memory_margin)
+    gpu_rooms = rooms(profile, measured.vram_peak, margins.gpu_memory_margin)
     programs, slow_down, per_gpu = raw.at_once, 1.0, None
     if raw.climb is not None:
         best, alone = raw.climb.best, raw.climb.levels[0]
@@ -91,9 +91,9 @@ def conclude(raw: Raw, request: Request) -> Conclusion:
     elif raw.at_once > 1 and raw.cards:
         per_gpu = -(-raw.at_once // len(raw.cards))
     elif measured.vram_peak:
-        # Alone: a GPU could take more. What they would then get done, only --pack tells.
+        # One program alone: more might fit. Only --pack measures whether more pay off.
         per_gpu = None
-    # A node's ranks are seen together: memory is asked for the node, CPUs for each of them.
+    # The ranks of a node are measured together. Memory is requested per node, CPUs per rank.
     ranks = (request.resources.tasks_per_node or 1) if request.distributed else 1
     ask = ask_for(
         replace(measured, cpus=measured.cpus / ranks), margins, programs=programs, per_gpu=per_gpu,
@@ -102,19 +102,19 @@ def conclude(raw: Raw, request: Request) -> Conclusion:
     notes = [
         *_trust(measured),
         *_time_notes(measured, ask, limit.chaining),
-        *_gpu_notes(raw, measured, found, request, programs),
+        *_gpu_notes(raw, measured, gpu_rooms, request, programs),
     ]
     fits = None
     if raw.at_once > 1 and raw.climb is None:
-        fits, told = _whether_it_fits(raw)
-        notes += told
+        fits, fit_notes = _whether_it_fits(raw)
+        notes += fit_notes
     return Conclusion(
-        measured, hardware_of(raw.cards), ask, tuple(found), tuple(notes), raw.climb, fits
+        measured, hardware_of(raw.cards), ask, tuple(gpu_rooms), tuple(notes), raw.climb, fits
     )
 
 
 def _trust(measured: Measured) -> list[str]:
-    """What makes the figures unsafe."""
+    """Reasons not to trust the figures."""
     notes = []
     if measured.memory_growth:
         a_minute = 60 * measured.memory_growth / 1e6
@@ -159,7 +159,7 @@ def _time_notes(measured: Measured, ask: Ask, chaining: bool) -> list[str]:
 
 
 def _gpu_notes(
-    raw: Raw, measured: Measured, found: Sequence[Room], request: Request, programs: int
+    raw: Raw, measured: Measured, gpu_rooms: Sequence[Room], request: Request, programs: int
 ) -> list[str]:
     if not raw.cards:
         return []
@@ -171,7 +171,7 @@ def _gpu_notes(
     if fit > 1 and raw.at_once == 1 and raw.climb is None:
         notes.append(f"{fit} fit this GPU's memory; --pack finds out how many of them pay")
     used = request.resources.gpu_type
-    smaller = smaller_gpu(list(found), used, programs, measured.vram_peak)
+    smaller = smaller_gpu(list(gpu_rooms), used, programs, measured.vram_peak)
     if smaller is not None:
         kind = "the slice" if smaller.is_slice else "the smaller"
         notes.append(
@@ -186,9 +186,9 @@ def _gpu_notes(
 
 
 def _whether_it_fits(raw: Raw) -> tuple[bool, list[str]]:
-    """A whole task file, as it would run."""
+    """Whether a whole task file fits, if all its lines run together."""
     notes, fits = [], True
-    needed = sum(one.memory_peak for one in raw.seen.programs)
+    needed = sum(program.memory_peak for program in raw.seen.programs)
     if raw.job_memory is not None:
         has = raw.job_memory * _MIB
         fits = needed <= has
@@ -197,8 +197,8 @@ def _whether_it_fits(raw: Raw) -> tuple[bool, list[str]]:
             f"together {needed / _GB:.1f} GB host memory {verb} the {has / _GB:.1f} GB here"
         )
     together: dict[str, int] = {}
-    for one in raw.seen.programs:
-        for name, peak in one.vram_peaks.items():
+    for program in raw.seen.programs:
+        for name, peak in program.vram_peaks.items():
             together[name] = together.get(name, 0) + peak
     for card in raw.cards:
         if card.name in together:
@@ -214,37 +214,37 @@ def _whether_it_fits(raw: Raw) -> tuple[bool, list[str]]:
 
 def raw_to_json(raw: Raw) -> dict[str, Any]:
     return {
-        "programs": [one.to_json() for one in raw.seen.programs],
+        "programs": [program.to_json() for program in raw.seen.programs],
         "memory_together": raw.seen.memory_together,
         "said": raw.seen.said,
         "mps": raw.seen.mps,
         "is_cut_short": raw.seen.is_cut_short,
-        "cards": [asdict(one) for one in raw.cards],
+        "cards": [asdict(card) for card in raw.cards],
         "at_once": raw.at_once,
         "job_memory": raw.job_memory,
         "climb": None if raw.climb is None else asdict(raw.climb),
     }
 
 
-def raw_from_json(told: Mapping[str, Any]) -> Raw:
+def raw_from_json(record: Mapping[str, Any]) -> Raw:
     from runyard.gauge.measured import from_json
     from runyard.gauge.packs import Climb, Level
 
-    climb = told["climb"]
+    climb = record["climb"]
     return Raw(
         seen=Seen(
-            tuple(from_json(one) for one in told["programs"]),
-            memory_together=told["memory_together"],
-            said=told["said"],
-            mps=told["mps"],
-            is_cut_short=told["is_cut_short"],
+            tuple(from_json(program) for program in record["programs"]),
+            memory_together=record["memory_together"],
+            said=record["said"],
+            mps=record["mps"],
+            is_cut_short=record["is_cut_short"],
         ),
-        cards=tuple(Card(**one) for one in told["cards"]),
-        at_once=told["at_once"],
-        job_memory=told["job_memory"],
+        cards=tuple(Card(**card) for card in record["cards"]),
+        at_once=record["at_once"],
+        job_memory=record["job_memory"],
         climb=None
         if climb is None
         else Climb(
-            tuple(Level(**one) for one in climb["levels"]), Level(**climb["best"]), climb["why"]
+            tuple(Level(**level) for level in climb["levels"]), Level(**climb["best"]), climb["why"]
         ),
     )

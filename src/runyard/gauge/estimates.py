@@ -10,16 +10,16 @@ from runyard.reading.units import round_time, short_memory, short_time
 from runyard.train.pace import in_words
 
 if TYPE_CHECKING:
-    from runyard.client.figures import Known
+    from runyard.shapes.jobs import Known
 
 _MIB = 1 << 20
-# Of the sweeps that ran, trials of the newest so many are believed.
+# An estimate uses the trials of this many of the newest sweeps.
 _MOST_SWEEPS = 3
 
 
 @dataclass(frozen=True)
 class Basis:
-    """What is known of a trial of this kind, and from where."""
+    """What is known of trials of this kind, and how it is known (`said`)."""
 
     seconds: float
     most_seconds: float
@@ -29,7 +29,7 @@ class Basis:
 
 
 @dataclass(frozen=True)
-class Asked:
+class SubmissionSize:
     """What a submission asks for: `agents` jobs or tasks, each with `slots` programs at a time."""
 
     trials: int | None
@@ -51,7 +51,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds and hours. `wall` counts from when the jobs start, all that may at once."""
+    """Seconds and hours. `wall` counts from the start of the jobs, as many at once as allowed."""
 
     each: float
     wall: float | None
@@ -61,76 +61,76 @@ class Estimate:
     memory_peak: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {name: one for name, one in asdict(self).items() if one is not None}
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 def basis_of(known: Known, hardware: str | None = None) -> Basis | None:
-    """What sweeps of the kind took is believed most; else the newest measurement, that on the
-    hardware in question if there is one."""
-    ran = [one for one in known["sweeps"] if one["truth"]][:_MOST_SWEEPS]
+    """Earlier sweeps of the kind count most; otherwise the newest measurement, if possible on the
+    same hardware."""
+    ran = [sweep for sweep in known["sweeps"] if sweep["truth"]][:_MOST_SWEEPS]
     if ran:
-        trials = sum(one["truth"]["trials"] for one in ran)
-        mean = sum(one["truth"]["seconds"] * one["truth"]["trials"] for one in ran) / trials
-        named = ", ".join(one["id"] for one in ran)
+        trials = sum(sweep["truth"]["trials"] for sweep in ran)
+        mean = sum(sweep["truth"]["seconds"] * sweep["truth"]["trials"] for sweep in ran) / trials
+        named = ", ".join(sweep["id"] for sweep in ran)
         return Basis(
             seconds=mean,
-            most_seconds=max(one["truth"]["most"] for one in ran),
+            most_seconds=max(sweep["truth"]["most"] for sweep in ran),
             said=f"{trials} trials of {'sweep' if len(ran) == 1 else 'sweeps'} {named} took that",
-            memory_peak=_largest([one["truth"]["memory_peak"] for one in ran]),
-            vram_peak=_largest([one["truth"]["vram_peak"] for one in ran]),
+            memory_peak=_largest([sweep["truth"]["memory_peak"] for sweep in ran]),
+            vram_peak=_largest([sweep["truth"]["vram_peak"] for sweep in ran]),
         )
-    measured = [one for one in known["figures"] if one["figures"].get("whole_seconds")]
-    wanted = [one for one in measured if hardware and hardware.lower() in one["hardware"].lower()]
+    measured = [row for row in known["figures"] if row["figures"].get("whole_seconds")]
+    wanted = [row for row in measured if hardware and hardware.lower() in row["hardware"].lower()]
     if not measured:
         return None
     newest = (wanted or measured)[0]
-    told = newest["figures"]
+    figures = newest["figures"]
     where = f" on {newest['hardware']}" if newest["hardware"] else ""
     return Basis(
-        seconds=told["whole_seconds"],
-        most_seconds=told["whole_seconds"],
+        seconds=figures["whole_seconds"],
+        most_seconds=figures["whole_seconds"],
         said=f"runyard gauge measured it{where}",
-        memory_peak=told.get("memory_peak"),
-        vram_peak=told.get("vram_peak"),
+        memory_peak=figures.get("memory_peak"),
+        vram_peak=figures.get("vram_peak"),
     )
 
 
 def _largest(values: list[float | None]) -> int | None:
-    known = [int(one) for one in values if one is not None]
+    known = [int(value) for value in values if value is not None]
     return max(known, default=None)
 
 
-def estimate(basis: Basis, asked: Asked) -> Estimate:
+def estimate(basis: Basis, size: SubmissionSize) -> Estimate:
     each = basis.seconds
-    if asked.trials is None:
+    if size.trials is None:
         return Estimate(each, None, None, None, basis.said, basis.memory_peak)
-    running = min(asked.agents, asked.at_once or asked.agents)
-    places = max(1, running * asked.slots)
-    wall = math.ceil(asked.trials / places) * each
-    # An agent is paid for while any of its slots works.
-    agent_hours = math.ceil(asked.trials / max(1, asked.slots)) * each / 3600
+    running = min(size.agents, size.at_once or size.agents)
+    places = max(1, running * size.slots)
+    wall = math.ceil(size.trials / places) * each
+    # An agent costs hours as long as any of its slots works.
+    agent_hours = math.ceil(size.trials / max(1, size.slots)) * each / 3600
     return Estimate(
         each=each,
         wall=wall,
-        core_hours=agent_hours * asked.cpus,
-        gpu_hours=agent_hours * asked.gpus if asked.gpus else None,
+        core_hours=agent_hours * size.cpus,
+        gpu_hours=agent_hours * size.gpus if size.gpus else None,
         basis=basis.said,
         memory_peak=basis.memory_peak,
     )
 
 
-def estimate_text(found: Estimate, asked: Asked) -> str:
+def estimate_text(result: Estimate, size: SubmissionSize) -> str:
     """One sentence."""
-    if asked.trials is None:
-        return f"estimate: about {in_words(found.each)} a trial ({found.basis})"
-    many = "one program" if asked.trials == 1 else f"{asked.trials} trials"
-    each = "" if asked.trials == 1 else " each"
-    parts = [f"estimate: {many} of about {in_words(found.each)}{each} ({found.basis})"]
-    if asked.trials > 1 and found.wall is not None:
-        parts.append(f"in all about {in_words(found.wall)} from the start of the first")
-    if found.core_hours is not None:
-        gpu = f", {_hours(found.gpu_hours)} GPU-hours" if found.gpu_hours else ""
-        parts.append(f"{_hours(found.core_hours)} CPU-hours{gpu}")
+    if size.trials is None:
+        return f"estimate: about {in_words(result.each)} a trial ({result.basis})"
+    many = "one program" if size.trials == 1 else f"{size.trials} trials"
+    each = "" if size.trials == 1 else " each"
+    parts = [f"estimate: {many} of about {in_words(result.each)}{each} ({result.basis})"]
+    if size.trials > 1 and result.wall is not None:
+        parts.append(f"in all about {in_words(result.wall)} from the start of the first")
+    if result.core_hours is not None:
+        gpu = f", {_hours(result.gpu_hours)} GPU-hours" if result.gpu_hours else ""
+        parts.append(f"{_hours(result.core_hours)} CPU-hours{gpu}")
     return "; ".join(parts)
 
 
@@ -138,51 +138,53 @@ def _hours(value: float) -> str:
     return f"{value:.3g}" if value >= 0.01 else "under 0.01"
 
 
-def advise(basis: Basis, asked: Asked, *, time_margin: float, memory_margin: float) -> list[str]:
-    """What does not fit, and the chain, split or request that would."""
+def advise(
+    basis: Basis, size: SubmissionSize, *, time_margin: float, memory_margin: float
+) -> list[str]:
+    """What does not fit, and which chain, split or request would."""
     notes = []
     need = round_time(basis.most_seconds * (1 + time_margin))
-    if asked.time is not None and asked.chain is None:
-        notes += _too_long(basis, asked, need)
-    if asked.memory and basis.memory_peak:
-        wanted = asked.slots * basis.memory_peak * (1 + memory_margin) / _MIB
-        if wanted > asked.memory:
+    if size.time is not None and size.chain is None:
+        notes += _too_long(basis, size, need)
+    if size.memory and basis.memory_peak:
+        wanted = size.slots * basis.memory_peak * (1 + memory_margin) / _MIB
+        if wanted > size.memory:
             notes.append(
-                f"{short_memory(asked.memory)} of memory may not do: {asked.slots} at a time took "
-                f"up to {asked.slots * basis.memory_peak / 1e9:.1f} GB; --memory "
+                f"{short_memory(size.memory)} of memory may not do: {size.slots} at a time took "
+                f"up to {size.slots * basis.memory_peak / 1e9:.1f} GB; --memory "
                 f"{short_memory(1024 * math.ceil(wanted / 1024))}, or fewer at a time"
             )
     return notes
 
 
-def _too_long(basis: Basis, asked: Asked, need: float) -> list[str]:
-    assert asked.time is not None
-    if basis.most_seconds > asked.time:
+def _too_long(basis: Basis, size: SubmissionSize, need: float) -> list[str]:
+    assert size.time is not None
+    if basis.most_seconds > size.time:
         long = f"a trial takes about {in_words(basis.most_seconds)}, and a job ends after "
-        long += short_time(asked.time)
-        if asked.longest is None or need <= asked.longest:
+        long += short_time(size.time)
+        if size.longest is None or need <= size.longest:
             return [f"{long}: --time {short_time(need)}"]
-        links = math.ceil(need / asked.longest)
-        if asked.chaining:
+        links = math.ceil(need / size.longest)
+        if size.chaining:
             return [
-                f"{long}, of at most {short_time(asked.longest)} here: --time "
-                f"{short_time(asked.longest)} --chain {links}, if it writes checkpoints"
+                f"{long}, of at most {short_time(size.longest)} here: --time "
+                f"{short_time(size.longest)} --chain {links}, if it writes checkpoints"
             ]
         return [
-            f"{long}, of at most {short_time(asked.longest)} here, and jobs may not follow one "
+            f"{long}, of at most {short_time(size.longest)} here, and jobs may not follow one "
             "another: fewer steps a trial, or another partition"
         ]
-    if asked.trials is None:
+    if size.trials is None:
         return []
-    in_turn = math.ceil(asked.trials / max(1, asked.agents * asked.slots))
-    if asked.trials_each is not None:
-        in_turn = math.ceil(asked.trials_each / max(1, asked.slots))
-    if in_turn * basis.seconds <= asked.time:
+    in_turn = math.ceil(size.trials / max(1, size.agents * size.slots))
+    if size.trials_each is not None:
+        in_turn = math.ceil(size.trials_each / max(1, size.slots))
+    if in_turn * basis.seconds <= size.time:
         return []
-    fitting = max(1, int(asked.time // basis.seconds))
-    agents = math.ceil(asked.trials / (fitting * max(1, asked.slots)))
+    fitting = max(1, int(size.time // basis.seconds))
+    agents = math.ceil(size.trials / (fitting * max(1, size.slots)))
     return [
-        f"a job ends after {short_time(asked.time)}, and each has {in_turn} trials to do one after "
+        f"a job ends after {short_time(size.time)}, and each has {in_turn} trials to do one after "
         f"the other, about {in_words(in_turn * basis.seconds)}: --agents {agents}, fewer trials a "
-        f"job (--trials-each {fitting * asked.slots}), or a longer --time"
+        f"job (--trials-each {fitting * size.slots}), or a longer --time"
     ]

@@ -1,4 +1,4 @@
-"""What was seen of a program while it ran aside, put into figures. Pure."""
+"""Samples of a program that runs outside of any sweep, summed up in figures. Pure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 from runyard.gauge.steps import Mark
 from runyard.train.pace import seconds_per_step
 
-# Memory has levelled out when the last third of the time brought no more than this.
+# Memory has levelled out if it grew by no more than this share in the last third of the time.
 _SLACK = 0.02
-# Less than this is nobody's leak.
+# Less growth than this is not a leak.
 _LEAST_GROWTH = 16 << 20
 _FEWEST_LOOKS = 6
 ENOUGH_MARKS = 10
@@ -21,7 +21,7 @@ _FEW_MARKS = 4
 
 @dataclass(frozen=True)
 class Look:
-    """One look at a program: what it and its children hold and have used by then."""
+    """One sample of a program and its children: memory now, and what they have used so far."""
 
     at: float
     memory: int
@@ -38,34 +38,34 @@ class Measured:
     """The figures of one program. Bytes, seconds, shares of one."""
 
     seconds: float
-    """How long it was looked at."""
+    """How long it was measured."""
     exit_code: int | None = None
-    """None: it was ended when enough was known."""
+    """None: runyard ended it when enough was known."""
     memory_peak: int = 0
     memory_growth: float = 0.0
-    """Bytes a second that host memory still grew at the end; 0: it has levelled out."""
+    """Bytes per second by which host memory still grew at the end; 0: it has levelled out."""
     is_level: bool = False
     """Whether host and GPU memory have both levelled out."""
     vram_peaks: Mapping[str, int] = field(default_factory=dict)
     """By GPU."""
     vram_is_of_card: bool = False
-    """Whether the driver does not tell whose memory it is: then it is the card's growth."""
+    """Whether the driver does not say whose memory it is: then this is the growth of the card."""
     gpu_use: float | None = None
     cpus: float = 0.0
-    """How many it kept busy, on the average."""
+    """How many it kept busy on average."""
     read_bytes: int = 0
     written_bytes: int = 0
     step: int = 0
     total: int | None = None
     seconds_per_step: float | None = None
     warm_up: float | None = None
-    """Seconds to the first step that was logged."""
+    """Seconds until the first logged step."""
     whole_seconds: float | None = None
-    """Of a whole run: as it was, or as it is estimated."""
+    """Of a whole run: measured or estimated."""
 
     @property
     def vram_peak(self) -> int:
-        """On the GPU on which it needs most."""
+        """On the GPU where it needs most."""
         return max(self.vram_peaks.values(), default=0)
 
     @property
@@ -74,7 +74,7 @@ class Measured:
 
     def to_json(self) -> dict[str, Any]:
         """For the server and for scripts."""
-        told: dict[str, Any] = {
+        figures: dict[str, Any] = {
             "seconds": round(self.seconds, 1),
             "exit_code": self.exit_code,
             "memory_peak": self.memory_peak,
@@ -90,54 +90,54 @@ class Measured:
             "whole_seconds": _short(self.whole_seconds),
         }
         if self.vram_peaks:
-            told |= {
+            figures |= {
                 "vram_peak": self.vram_peak,
                 "vram_peaks": dict(self.vram_peaks),
                 "vram_is_of_card": self.vram_is_of_card,
                 "gpu_use": None if self.gpu_use is None else round(self.gpu_use, 3),
             }
-        return told
+        return figures
 
 
-def from_json(told: Mapping[str, Any]) -> Measured:
-    """As it was told."""
-    rate = told.get("steps_per_second")
+def from_json(record: Mapping[str, Any]) -> Measured:
+    """The inverse of `to_json`."""
+    rate = record.get("steps_per_second")
     plain = (
         "seconds", "exit_code", "memory_peak", "memory_growth", "is_level", "cpus", "read_bytes",
         "written_bytes", "step", "total", "warm_up", "whole_seconds", "vram_peaks",
         "vram_is_of_card", "gpu_use",
     )  # fmt: skip
-    known = {name: told[name] for name in plain if name in told}
+    known = {name: record[name] for name in plain if name in record}
     return Measured(**known, seconds_per_step=1 / rate if rate else None)
 
 
 def worst(programs: Sequence[Measured]) -> Measured:
-    """Of programs that ran together: of each figure the one to be ready for."""
+    """The worst of each figure over programs that ran together."""
     first = programs[0]
-    whole = [one.whole_seconds for one in programs]
-    paces = [one.seconds_per_step for one in programs if one.seconds_per_step]
-    uses = [one.gpu_use for one in programs if one.gpu_use is not None]
-    codes = [one.exit_code for one in programs]
+    whole = [program.whole_seconds for program in programs]
+    paces = [program.seconds_per_step for program in programs if program.seconds_per_step]
+    uses = [program.gpu_use for program in programs if program.gpu_use is not None]
+    codes = [program.exit_code for program in programs]
     return replace(
         first,
         exit_code=next((code for code in codes if code), codes[0]),
-        seconds=max(one.seconds for one in programs),
-        memory_peak=max(one.memory_peak for one in programs),
-        memory_growth=max(one.memory_growth for one in programs),
-        is_level=all(one.is_level for one in programs),
-        vram_peaks=_most([one.vram_peaks for one in programs]),
+        seconds=max(program.seconds for program in programs),
+        memory_peak=max(program.memory_peak for program in programs),
+        memory_growth=max(program.memory_growth for program in programs),
+        is_level=all(program.is_level for program in programs),
+        vram_peaks=_most([program.vram_peaks for program in programs]),
         gpu_use=max(uses, default=None),
-        cpus=max(one.cpus for one in programs),
-        read_bytes=max(one.read_bytes for one in programs),
-        written_bytes=max(one.written_bytes for one in programs),
+        cpus=max(program.cpus for program in programs),
+        read_bytes=max(program.read_bytes for program in programs),
+        written_bytes=max(program.written_bytes for program in programs),
         seconds_per_step=max(paces, default=None),
-        whole_seconds=max((one for one in whole if one is not None), default=None),
+        whole_seconds=max((seconds for seconds in whole if seconds is not None), default=None),
     )
 
 
-def _most(found: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    names = {name for one in found for name in one}
-    return {name: max(one.get(name, 0) for one in found) for name in sorted(names)}
+def _most(peaks_by_program: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    names = {name for peaks in peaks_by_program for name in peaks}
+    return {name: max(peaks.get(name, 0) for peaks in peaks_by_program) for name in sorted(names)}
 
 
 def _short(value: float | None) -> float | None:
@@ -160,7 +160,7 @@ def summarise(
     uses = [look.gpu_use for look in looks if look.gpu_use is not None]
     growth = growth_of([(look.at, float(look.memory)) for look in looks])
     pace = seconds_per_step(marks)
-    found = Measured(
+    measured = Measured(
         seconds=lasted,
         exit_code=exit_code,
         memory_peak=max((look.memory_peak for look in looks), default=0),
@@ -177,9 +177,9 @@ def summarise(
         warm_up=marks[0][1] - began if marks else None,
     )
     if exit_code == 0:
-        return replace(found, whole_seconds=lasted)
+        return replace(measured, whole_seconds=lasted)
     whole = estimate_whole(marks, total, began=began, now=ended, left=left)
-    return replace(found, whole_seconds=whole)
+    return replace(measured, whole_seconds=whole)
 
 
 def estimate_whole(
@@ -190,10 +190,10 @@ def estimate_whole(
     now: float,
     left: float | None = None,
 ) -> float | None:
-    """Seconds of a whole run: what is over, and the steps that are left at the pace of late.
+    """Seconds of a whole run: the time so far, plus the remaining steps at the recent pace.
 
-    What came before the first mark is counted as it was: it happens once. `left` is what the
-    program itself expected after its last mark: it knows its phases, and how its last run went.
+    The time before the first mark counts once. `left` is what the program itself expected after
+    its last mark: it knows its phases, and how its last run went.
     """
     if left is not None and marks:
         return max(marks[-1][1] - began + left, now - began)
@@ -201,31 +201,31 @@ def estimate_whole(
     if pace is None or total is None:
         return None
     step, at = marks[-1]
-    # Of the step that is being done, a part is over.
+    # Part of the current step is already done.
     in_step = min(now - at, pace)
     return (at - began) + max(in_step, pace * max(0, total - step)) if total > step else now - began
 
 
 def has_levelled(looks: Sequence[Look]) -> bool:
-    """Whether the last third of the time brought no more memory, of the host's and of any GPU."""
+    """Whether neither host memory nor that of any GPU grew in the last third of the time."""
     if len(looks) < _FEWEST_LOOKS:
         return False
     late = looks[0].at + (looks[-1].at - looks[0].at) * 2 / 3
     names = {name for look in looks for name in look.vram}
     series = [[(look.at, look.memory) for look in looks]]
     series += [[(look.at, look.vram.get(name, 0)) for look in looks] for name in names]
-    for one in series:
-        before = max(value for at, value in one if at < late)
-        after = max(value for at, value in one if at >= late)
+    for column in series:
+        before = max(value for at, value in column if at < late)
+        after = max(value for at, value in column if at >= late)
         if after > max(before * (1 + _SLACK), before + _LEAST_GROWTH / 4):
             return False
     return True
 
 
 def growth_of(series: Sequence[tuple[float, float]]) -> float | None:
-    """Units a second by which it still grows, steadily, in the second half; None: it does not.
+    """Units per second by which it grows steadily in the second half; None: it does not.
 
-    Steady: each quarter of that half is above the one before it.
+    Steadily: each quarter of that half is above the one before it.
     """
     if len(series) < 2 * _FEWEST_LOOKS:
         return None
@@ -247,7 +247,7 @@ def growth_of(series: Sequence[tuple[float, float]]) -> float | None:
 
 
 def is_enough(looks: Sequence[Look], marks: Sequence[Mark], seconds: float, least: float) -> bool:
-    """Whether looking longer would tell little more."""
+    """Whether measuring longer would add little."""
     if seconds < least or not has_levelled(looks) or len(marks) < _FEW_MARKS:
         return False
     spread = marks[-1][1] - marks[0][1]
@@ -255,8 +255,8 @@ def is_enough(looks: Sequence[Look], marks: Sequence[Mark], seconds: float, leas
 
 
 def _peaks(looks: Sequence[Look]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    peaks: dict[str, int] = {}
     for look in looks:
         for name, size in look.vram.items():
-            found[name] = max(found.get(name, 0), size)
-    return {name: size for name, size in found.items() if size}
+            peaks[name] = max(peaks.get(name, 0), size)
+    return {name: size for name, size in peaks.items() if size}

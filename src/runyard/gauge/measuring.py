@@ -1,4 +1,4 @@
-"""Run programs aside and look at them: one, the lines of a task file, or copies of one."""
+"""Run and measure programs: one, the lines of a task file, or copies of one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LEAST_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Card:
-    """A GPU of this machine, or one that programs may use of it. Bytes."""
+    """A GPU that programs on this machine may use. Sizes in bytes."""
 
     name: str
     model: str
@@ -40,25 +40,25 @@ class Card:
 
 @dataclass(frozen=True)
 class Seen:
-    """What came of running programs together."""
+    """The result of running programs together."""
 
     programs: tuple[Measured, ...]
     marks: tuple[tuple[Mark, ...], ...] = field(default=(), repr=False)
     memory_together: int = 0
-    """The most that they held at one time."""
+    """The largest sum of their memory at one time."""
     said: str = ""
-    """The last lines of one that failed."""
+    """The last lines of a program that failed."""
     mps: str = ""
-    """Whether they computed at the same time, or why not."""
+    """Whether MPS was used, or why not."""
     is_cut_short: bool = False
     """Whether somebody pressed Ctrl-C."""
 
     @property
     def has_failed(self) -> bool:
-        return any(one.exit_code not in (0, None) for one in self.programs)
+        return any(program.exit_code not in (0, None) for program in self.programs)
 
     def rate(self) -> float | None:
-        """Steps a second of all together while all were at work; ends, where none were logged."""
+        """Steps per second of all together while all ran; ends, if no steps were logged."""
         if self.has_failed:
             return None
         if all(len(marks) > 1 for marks in self.marks):
@@ -67,14 +67,14 @@ class Seen:
             rates = [_rate(marks, begin, end) for marks in self.marks]
             known = [rate for rate in rates if rate is not None]
             return sum(known) if len(known) == len(rates) else None
-        if all(one.exit_code == 0 for one in self.programs):
-            return sum(1 / max(one.seconds, 1e-9) for one in self.programs)
+        if all(program.exit_code == 0 for program in self.programs):
+            return sum(1 / max(program.seconds, 1e-9) for program in self.programs)
         return None
 
 
 def _rate(marks: Sequence[Mark], begin: float, end: float) -> float | None:
     inside = [mark for mark in marks if begin <= mark[1] <= end]
-    # The first steps beside new neighbours are slower than those that follow.
+    # The first steps beside new neighbours are slower than later ones.
     late = [mark for mark in inside if mark[1] >= begin + (end - begin) / 4]
     used = late if len(late) > 2 else inside
     if len(used) < 2 or used[-1][1] <= used[0][1]:
@@ -92,14 +92,14 @@ class _Watched:
 
 
 def cards_here(environ: Mapping[str, str] = os.environ) -> list[Card]:
-    """The GPUs that programs started here would see; none where there is no driver."""
+    """The GPUs that programs started here would see; none without a driver."""
     names = find_gpus("auto", environ, lambda: [card["name"] for card in ask_cards()]).names
     if not names:
         return []
     return [
-        Card(one["name"], one["model"], one["total"], one["used"])
-        for one in ask_cards(names)
-        if one["total"]
+        Card(ask_card["name"], ask_card["model"], ask_card["total"], ask_card["used"])
+        for ask_card in ask_cards(names)
+        if ask_card["total"]
     ]
 
 
@@ -117,16 +117,18 @@ def measure(
     environ: Mapping[str, str] = os.environ,
     show: Callable[[str], None] = lambda _text: None,
 ) -> Seen:
-    """Run these programs together, for as long as there is something to learn and no longer than
-    `seconds`. `per_gpu`: so many share each GPU, as an agent would have it; else each sees all.
-    `total`: steps of a whole run, where the program does not tell."""
+    """Run these programs together until enough is known, and no longer than `seconds`.
+
+    `per_gpu`: the number of programs that share each GPU, as with an agent; None: each sees all.
+    `total`: steps of a whole run, if the program does not report them.
+    """
     names = [card.name for card in cards]
     used = {card.name: card.used for card in cards}
     with contextlib.ExitStack() as stack:
         keeper = stack.enter_context(_keeping())
         is_shared = bool(names) and (per_gpu or -(-len(commands) // len(names))) > 1
         shared, words = stack.enter_context(_sharing(names if is_shared else (), keeper, mps))
-        # It starts first: a short program is not to be over before anybody looks.
+        # The sampler starts first, so that it also sees short programs.
         sampler = stack.enter_context(_Sampler(names))
         watched: list[_Watched] = []
         cards_used: dict[str, int] = {}
@@ -134,16 +136,16 @@ def measure(
         try:
             for index, command in enumerate(commands):
                 more, pinned = _place(names, per_gpu, len(commands), index)
-                one = stack.enter_context(
-                    Tryout(f"gauge-{index}", environ=environ, more={**more, **shared})
+                tryout = stack.enter_context(
+                    Tryout(f"gauge-{index}", environ=environ, more=shared(more))
                 )
-                keeper.begins(one.token)
-                stack.callback(keeper.ended, one.token)
+                keeper.begins(tryout.token)
+                stack.callback(keeper.ended, tryout.token)
                 with pinned:
-                    keeper.began(one.start(command, cwd), one.token)
-                stack.callback(one.end)
-                watched.append(_Watched(one, time.time()))
-                sampler.watch(one.token, one.pid)
+                    keeper.began(tryout.start(command, cwd), tryout.token)
+                stack.callback(tryout.end)
+                watched.append(_Watched(tryout, time.time()))
+                sampler.watch(tryout.token, tryout.pid)
             _watch(watched, sampler, seconds, least, to_the_end, show, cards_used)
         except KeyboardInterrupt:
             if not watched:
@@ -156,20 +158,20 @@ def measure(
 def _place(
     names: Sequence[str], per_gpu: int | None, count: int, index: int
 ) -> tuple[dict[str, str], contextlib.AbstractContextManager[None]]:
-    """What an agent would tell the program in that slot, and the CPUs that it would have."""
+    """The variables and the CPUs that an agent would give to the program in that slot."""
     if count == 1:
         return {}, contextlib.nullcontext()
     gpus = find_gpus(",".join(names) or "none", os.environ, list)
     cpus = sorted(os.sched_getaffinity(0))
-    found = share_out(names, cpus, slots=count, per_gpu=per_gpu)
-    placed = node_layout.Layout(found, gpus, cpus, None)
-    told = placed.variables(index, os.environ, slots=count, together=found[index].together)
-    return told, placed.pinned(index)
+    shares = share_out(names, cpus, slots=count, per_gpu=per_gpu)
+    placed = node_layout.Layout(shares, gpus, cpus, None)
+    variables = placed.variables(index, os.environ, slots=count, together=shares[index].together)
+    return variables, placed.pinned(index)
 
 
 @contextlib.contextmanager
 def _keeping() -> Iterator[Keeper]:
-    """A twin that ends the programs if we are killed."""
+    """A keeper process that ends the programs if this process is killed."""
     with tempfile.TemporaryDirectory(prefix="runyard-aside-") as empty:
         keeper = start_keeper(empty, lambda _spool: None)
         try:
@@ -183,21 +185,22 @@ def _keeping() -> Iterator[Keeper]:
 @contextlib.contextmanager
 def _sharing(
     names: Sequence[str], keeper: Keeper, mps: str
-) -> Iterator[tuple[dict[str, str], str]]:
-    """MPS on GPUs that are shared, where it can be had: as an agent has it."""
+) -> Iterator[tuple[Callable[[Mapping[str, str]], dict[str, str]], str]]:
+    """MPS on shared GPUs, if it is available, as with an agent. Yields a function that adds its
+    variables to those of a program, and a text for people."""
     if not names:
-        yield {}, ""
+        yield dict, ""
         return
     if mps == "off":
-        yield {}, "without MPS: programs on one GPU take turns"
+        yield dict, "without MPS: programs on one GPU take turns"
         return
     try:
         daemon = start_mps(tuple(names), os.environ, keeper)
     except NoMps as error:
-        yield {}, f"without MPS ({error}): programs on one GPU take turns"
+        yield dict, f"without MPS ({error}): programs on one GPU take turns"
         return
     try:
-        yield dict(daemon.variables), "with MPS"
+        yield daemon.settings, "with MPS"
     finally:
         daemon.end(keeper)
 
@@ -211,38 +214,39 @@ def _watch(
     show: Callable[[str], None],
     most: dict[str, int],
 ) -> None:
-    """Until enough is known; `most`: what was taken of each card meanwhile."""
+    """Sample until enough is known. `most` collects the largest use of each card."""
     end = time.monotonic() + seconds
     while True:
-        told = sampler.hear(_EVERY)
+        sample = sampler.hear(_EVERY)
         now = time.time()
-        for one in watched:
-            one.tryout.steps.look()
-            code = one.tryout.poll()
-            if code is not None and one.ended is None:
-                one.ended, one.code = now, code
-        if told is not None:
-            _take(told, watched, most)
+        for program in watched:
+            program.tryout.steps.look()
+            code = program.tryout.poll()
+            if code is not None and program.ended is None:
+                program.ended, program.code = now, code
+        if sample is not None:
+            _take(sample, watched, most)
             show(_words(watched, now))
-        running = [one for one in watched if one.ended is None]
-        if not running or any(one.code for one in watched) or time.monotonic() >= end:
+        running = [program for program in watched if program.ended is None]
+        if not running or any(program.code for program in watched) or time.monotonic() >= end:
             return
         if not to_the_end and all(
-            is_enough(one.looks, one.tryout.steps.marks, now - one.began, least) for one in running
+            is_enough(program.looks, program.tryout.steps.marks, now - program.began, least)
+            for program in running
         ):
             return
 
 
-def _take(told: dict[str, Any], watched: Sequence[_Watched], most: dict[str, int]) -> None:
-    for name, card in told["gpus"].items():
+def _take(sample: dict[str, Any], watched: Sequence[_Watched], most: dict[str, int]) -> None:
+    for name, card in sample["gpus"].items():
         most[name] = max(most.get(name, 0), card["used"])
-    for one in watched:
-        seen = told["attempts"].get(one.tryout.token)
-        if seen is None or not seen["memory_peak"] or one.ended is not None:
+    for program in watched:
+        seen = sample["attempts"].get(program.tryout.token)
+        if seen is None or not seen["memory_peak"] or program.ended is not None:
             continue
-        one.looks.append(
+        program.looks.append(
             Look(
-                at=told["at"],
+                at=sample["at"],
                 memory=seen["memory"],
                 memory_peak=seen["memory_peak"],
                 cpu_seconds=seen["cpu_seconds"],
@@ -255,37 +259,37 @@ def _take(told: dict[str, Any], watched: Sequence[_Watched], most: dict[str, int
 
 
 def _words(watched: Sequence[_Watched], now: float) -> str:
-    marks = [one.tryout.steps.marks for one in watched]
-    steps = sum(found[-1][0] for found in marks if found)
-    memory = sum(one.looks[-1].memory for one in watched if one.looks)
-    vram = sum(sum(one.looks[-1].vram.values()) for one in watched if one.looks)
+    marks = [program.tryout.steps.marks for program in watched]
+    steps = sum(program_marks[-1][0] for program_marks in marks if program_marks)
+    memory = sum(program.looks[-1].memory for program in watched if program.looks)
+    vram = sum(sum(program.looks[-1].vram.values()) for program in watched if program.looks)
     gpu = f", {vram / 1e9:.1f} GB GPU memory" if vram else ""
-    since = now - min(one.began for one in watched)
+    since = now - min(program.began for program in watched)
     return f"{since:.0f} s: {steps} steps, {memory / 1e9:.1f} GB memory{gpu}"
 
 
 def _seen(watched: Sequence[_Watched], total: int | None) -> Seen:
     now = time.time()
     programs = []
-    for one in watched:
-        one.tryout.steps.look()
-        steps = one.tryout.steps
+    for program in watched:
+        program.tryout.steps.look()
+        steps = program.tryout.steps
         programs.append(
             summarise(
-                one.looks,
+                program.looks,
                 steps.marks,
-                began=one.began,
-                ended=one.ended or now,
-                exit_code=one.code,
+                began=program.began,
+                ended=program.ended or now,
+                exit_code=program.code,
                 total=steps.total or total,
                 left=steps.left,
             )
         )
-    failed = next((one for one in watched if one.code), None)
+    failed = next((program for program in watched if program.code), None)
     return Seen(
         programs=tuple(programs),
-        marks=tuple(tuple(one.tryout.steps.marks) for one in watched),
-        memory_together=_together([one.looks for one in watched]),
+        marks=tuple(tuple(program.tryout.steps.marks) for program in watched),
+        memory_together=_together([program.looks for program in watched]),
         said="" if failed is None else failed.tryout.said(),
     )
 
@@ -299,9 +303,9 @@ def _together(series: Sequence[Sequence[Look]]) -> int:
 
 
 def _with_card(seen: Seen, most: Mapping[str, int], before: Mapping[str, int]) -> Seen:
-    """Where the driver lists no process of ours (it counts them in another namespace, as in some
-    containers), what the cards' memory grew by is all that can be told."""
-    if any(one.vram_peaks for one in seen.programs):
+    """If the driver lists none of the processes (in some containers it counts them in another
+    namespace), only the growth of the cards' memory is known."""
+    if any(program.vram_peaks for program in seen.programs):
         return seen
     count = len(seen.programs)
     grown = {
@@ -311,12 +315,14 @@ def _with_card(seen: Seen, most: Mapping[str, int], before: Mapping[str, int]) -
     }
     if not grown:
         return seen
-    programs = tuple(replace(one, vram_peaks=grown, vram_is_of_card=True) for one in seen.programs)
+    programs = tuple(
+        replace(program, vram_peaks=grown, vram_is_of_card=True) for program in seen.programs
+    )
     return replace(seen, programs=programs)
 
 
 class _Sampler:
-    """The sampler's process, looking often."""
+    """The process of the sampler, with a short interval."""
 
     def __init__(self, gpus: Sequence[str]) -> None:
         self._gpus = list(gpus)
@@ -337,23 +343,23 @@ class _Sampler:
             "began": token, "pid": pid, "folder": "/nonexistent", "run": token, "gpus": self._gpus,
         }  # fmt: skip
         assert self._process.stdin is not None
-        with contextlib.suppress(OSError):  # It died; nothing is seen, and time is still told.
+        with contextlib.suppress(OSError):  # It died: only the time is measured.
             self._process.stdin.write(json.dumps(about).encode() + b"\n")
             self._process.stdin.flush()
 
     def hear(self, seconds: float) -> dict[str, Any] | None:
-        """The newest look, or None after so long without one."""
+        """The newest sample, or None after `seconds` without one."""
         assert self._process.stdout is not None
         handle = self._process.stdout.fileno()
         if not select.select([handle], [], [], seconds)[0]:
             return None
         data = os.read(handle, 1 << 20)
         if not data:
-            time.sleep(seconds)  # It died: the program is still worth its time.
+            time.sleep(seconds)  # It died: measure the time all the same.
             return None
         *lines, self._rest = (self._rest + data).split(b"\n")
-        found: dict[str, Any] | None = json.loads(lines[-1]) if lines else None
-        return found
+        newest: dict[str, Any] | None = json.loads(lines[-1]) if lines else None
+        return newest
 
     def __exit__(self, *_: object) -> None:
         self._process.kill()

@@ -1,4 +1,4 @@
-"""Which programs share which GPU, where they need different amounts of its memory. Pure."""
+"""Which programs share which GPU, if they need different amounts of memory. Pure."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class Card:
 
 
 def place(peaks: Mapping[int, int], total: int, margin: float, most: int | None) -> list[Card]:
-    """As few GPUs of `total` bytes as can be had by taking the largest first.
+    """Few GPUs of `total` bytes, filled with the largest tasks first.
 
-    `peaks`: bytes by task, none of which is more than a whole GPU. At most `most` share one.
+    `peaks`: bytes by task; no task needs more than a whole GPU. At most `most` share one.
     """
     usable = int(total * (1 - margin))
     cards: list[Card] = []
-    for task in sorted(peaks, key=lambda one: (-peaks[one], one)):
+    for task in sorted(peaks, key=lambda peak: (-peaks[peak], peak)):
         need = rounded_peak(peaks[task])
         card = next(
             (
-                one
-                for one in cards
-                if one.memory + need <= usable and (most is None or len(one.tasks) < most)
+                card
+                for card in cards
+                if card.memory + need <= usable and (most is None or len(card.tasks) < most)
             ),
             None,
         )
@@ -41,4 +41,4 @@ def place(peaks: Mapping[int, int], total: int, margin: float, most: int | None)
         card.memory += need
     for card in cards:
         card.tasks.sort()
-    return sorted(cards, key=lambda one: one.tasks)
+    return sorted(cards, key=lambda card: card.tasks)

@@ -1,4 +1,4 @@
-"""How far a program is: from the lines that it notes, or from what its wandb client writes."""
+"""How far a program is: from its progress file, or from the file of its wandb client."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from runyard.node.attempt.wandb_file import RecordFile, histories, read_row
 
 Mark = tuple[int, float]
-"""Steps done, and the epoch second by which."""
+"""Number of steps done, and when (seconds since the epoch)."""
 
 
 class Steps:
-    """Of one program that runs in a folder of its own. `look` reads what is new."""
+    """The steps of one program that runs in its own folder. `look` reads what is new."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -23,13 +23,13 @@ class Steps:
         self._logged: dict[Path, list[Mark]] = {}
         self.rows: list[dict[str, Any]] = []
         self.total: int | None = None
-        """Steps of the whole run, where the program says so."""
+        """Steps of the whole run, if the program says it."""
         self.left: float | None = None
         """Seconds that the program expected after the last mark; it may know its phases."""
 
     @property
     def marks(self) -> list[Mark]:
-        """What it noted itself (`runyard.train`); else the rows of the client that logs most."""
+        """From the progress file (`runyard.train`); else from the client with most rows."""
         return self._noted or max(self._logged.values(), key=len, default=[])
 
     def look(self) -> None:
@@ -65,5 +65,5 @@ class Steps:
                     self.rows.append(row)
                     at, step = row.get("_timestamp"), row.get("_step")
                     if isinstance(at, int | float) and isinstance(step, int):
-                        # Steps are counted from 0: the row of the first is there when it is done.
+                        # Steps count from 0, and a row is logged when its step is done.
                         marks.append((step + 1, float(at)))

@@ -1,4 +1,4 @@
-"""A program that is run aside: wandb offline, in a folder that is thrown away, tracked nowhere."""
+"""Runs a program outside of any sweep: wandb offline, a temporary folder, no tracking."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _LAST_LINES = 12
 
 
 class CannotStart(Exception):
-    """The program could not be started; why."""
+    """The program could not be started. The text says why."""
 
 
 class Tryout:
-    """One program. `environ` is what it will find around it; `folder` holds what it logs.
+    """One program. `environ` is its environment; `folder` holds what it logs.
 
-    Used as a context: at its end the program and all that it started are gone, and its folder too.
+    A context manager: at its end the program, all that it started, and its folder are gone.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Tryout:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, words: Sequence[str], cwd: Path) -> int:
-        """Its process, which leads a group of its own."""
+        """Start the program in its own process group; return its process number."""
         try:
             with (self.folder / "output").open("wb") as output:
                 self._process = subprocess.Popen(
@@ -86,18 +86,18 @@ class Tryout:
         return self.pid
 
     def poll(self) -> int | None:
-        """Its exit code, once it has ended by itself."""
+        """Its exit code; None while it runs."""
         return None if self._process is None else self._process.poll()
 
     def wait(self, seconds: float) -> int | None:
-        """The same, after at most so long."""
+        """Its exit code; None if it still runs after `seconds`."""
         assert self._process is not None
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self._process.wait(seconds)
         return None
 
     def said(self) -> str:
-        """The last lines that it printed."""
+        """The last lines of its output."""
         try:
             text = (self.folder / "output").read_text(errors="replace")
         except OSError:
@@ -105,7 +105,7 @@ class Tryout:
         return "\n".join(text.rstrip().splitlines()[-_LAST_LINES:])
 
     def end(self) -> None:
-        """The program and all that it started."""
+        """End the program and all processes that it started."""
         if self._process is None:
             return
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -113,7 +113,7 @@ class Tryout:
                 os.killpg(self._process.pid, number)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_GRACE_SECONDS)
-        for pid in marked([self.token]):  # What left the group.
+        for pid in marked([self.token]):  # Processes that left the group.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
 

@@ -6,7 +6,9 @@ marker, and what it left is removed before it is made anew: nothing half done is
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -24,11 +26,14 @@ from runyard.launch.shell_words import quote
 from runyard.locks import FolderLock
 from runyard.schedulers.choice import cluster
 from runyard.schedulers.errors import SchedulerError
+from runyard.schedulers.protocol import POLL_SECONDS
 
 if TYPE_CHECKING:
     from runyard.config.request import Request
 
+# Whether the environment is there costs a look at a file; how the job stands, the scheduler's time.
 _LOOK_EVERY = 2.0
+_LOOKS_A_POLL = math.ceil(POLL_SECONDS / _LOOK_EVERY)
 _CPUS, _MEMORY, _SECONDS = 1, 10_240, 3600.0
 _LAST_LINES = 5
 
@@ -194,7 +199,12 @@ def _wait(
     sleep: Callable[[float], None],
 ) -> None:  # fmt: skip
     last = ""
-    while not is_built(build):
+    for look in itertools.count():
+        if is_built(build):
+            return
+        if look % _LOOKS_A_POLL:
+            sleep(_LOOK_EVERY)
+            continue
         state = cluster().poll([job_id])[job_id]
         name = next(iter(state.states)).lower()
         if not state.is_open:

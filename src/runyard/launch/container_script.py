@@ -89,7 +89,11 @@ export work_dir="$box/work" db_dir="$box/db" USER="${USER:-$(id -un)}"
 _IMAGE = """
 # The image, on the node's own disk: the first program on a node copies it, the others wait.
 image={image}
-if [ -f "$image" ]; then
+# A disk in memory would be charged to the job, with all of the image.
+case $(stat -f -c %T "$disk" 2>/dev/null) in tmpfs|ramfs) in_memory=1;; *) in_memory=;; esac
+if [ -f "$image" ] && [ -n "$in_memory" ]; then
+  say "$disk is in memory: the image is read from $image"
+elif [ -f "$image" ]; then
   images="$disk/runyard-images-$(id -u)"
   copy="$images/$(stat -c %i-%Y-%s "$image")-${{image##*/}}"
   mkdir -p -m 700 "$images"

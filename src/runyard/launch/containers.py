@@ -92,7 +92,9 @@ done"""
 
 def _start_apptainer(box: Box) -> str:
     # --home says what HOME is inside, which it takes from passwd otherwise; it mounts nothing here.
+    # --contain leaves InfiniBand out, and NCCL would then take the slow network without a word.
     return (
+        'if [ -d /dev/infiniband ]; then set -- --bind /dev/infiniband "$@"; fi\n'
         f'exec "$program" exec{_gpu(box, "--nv")} --cleanenv --no-home --contain --writable-tmpfs '
         f'--home "$box/home:$HOME" --pwd {quote(box.work)} "$@"'
     )

@@ -19,12 +19,10 @@ from runyard.launch.script_agents import held_file
 from runyard.launch.submitting import Sender, Sheet, Submitted, follows
 from runyard.locks import FolderLock
 from runyard.schedulers.errors import SchedulerError
-from runyard.schedulers.protocol import Scheduler
+from runyard.schedulers.protocol import POLL_SECONDS, Scheduler
 
 if TYPE_CHECKING:
     from runyard.launch.plan import Plan
-
-_LOOK_AGAIN_SECONDS = 2.0
 
 
 def hold(plan: Plan, done: Submitted, sweep: int, record: Mapping[str, Any]) -> None:
@@ -70,7 +68,7 @@ def send_held(
             if lock.acquire():
                 sent = _send(file, scheduler, is_wanted, taken)
                 while not sent and file.exists() and time.monotonic() < end:
-                    sleep(_LOOK_AGAIN_SECONDS)
+                    sleep(POLL_SECONDS)
                     sent = _send(file, scheduler, is_wanted, taken)
                 total += sent
             if not file.exists():

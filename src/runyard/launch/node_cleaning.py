@@ -5,7 +5,9 @@ Folders of jobs that live are held, and stay.
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +18,16 @@ from runyard.launch.own_jobs import OwnJob, own_script, submit_own
 from runyard.launch.script import local_base
 from runyard.launch.shell_words import quote
 from runyard.schedulers.choice import cluster
+from runyard.schedulers.protocol import POLL_SECONDS
 
 if TYPE_CHECKING:
     from runyard.config.request import Request
     from runyard.launch.plan import Interpreter
 
 _JOB_SECONDS = 300.0
+# What a job said is in a file; how it stands costs the scheduler's time.
 _LOOK_EVERY = 1.0
+_LOOKS_A_POLL = math.ceil(POLL_SECONDS / _LOOK_EVERY)
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,18 @@ class Cleaned:
     node: str
     job: str
     said: dict[str, list[str]] | None
+
+    def in_words(self) -> str:
+        """What became of a node's left-overs."""
+        if self.said is None:
+            return (
+                f"{self.node}: it had no room for the job in that time; its next job removes them"
+            )
+        held = f"; {len(self.said['held'])} of jobs that run stay" if self.said["held"] else ""
+        if not self.said["before"]:
+            return f"{self.node}: nothing to delete{held}"
+        before, after = (" ".join(self.said[when]) for when in ("before", "after"))
+        return f"{self.node}: before {before}; after {after or 'nothing'}{held}"
 
 
 def clean_nodes(
@@ -63,10 +80,14 @@ def clean_nodes(
     sent = {submit_own(text, folder, scheduler, node=node): node for node in nodes}
     end = time.monotonic() + seconds
     waiting = set(sent)
-    while waiting and time.monotonic() < end:
+    for look in itertools.count(1):
+        if not waiting or time.monotonic() >= end:
+            break
         sleep(_LOOK_EVERY)
-        states = scheduler.poll(sorted(waiting))
-        waiting = {job_id for job_id in waiting if states[job_id].is_open}
+        waiting = {job_id for job_id in waiting if _said(folder / f"{job_id}.log") is None}
+        if waiting and look % _LOOKS_A_POLL == 0:
+            states = scheduler.poll(sorted(waiting))
+            waiting = {job_id for job_id in waiting if states[job_id].is_open}
     scheduler.cancel(waiting)
     return [Cleaned(node, one, _said(folder / f"{one}.log")) for one, node in sent.items()]
 

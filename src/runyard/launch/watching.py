@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from runyard.client.jobs import Job, JobDetail, JobNews, JobsApi
+from runyard.client.jobs import JobsApi
 from runyard.errors import RunyardError
 from runyard.schedulers.choice import cluster
 from runyard.schedulers.errors import NoAccounting, SchedulerError
 from runyard.schedulers.jobs import JobState, Record, used
 from runyard.schedulers.states import state_named
+from runyard.shapes.jobs import Job, JobDetail, JobNews
 
 if TYPE_CHECKING:
     from runyard.schedulers.protocol import Scheduler

@@ -1,7 +1,7 @@
-"""YAML and JSON text into plain data that remembers its lines.
+"""Turns YAML and JSON text into plain data that remembers its lines.
 
-As W&B reads it (YAML 1.1), but `3e-3` is a number, a date is the text that was written, and a key
-that stands twice is an error. Bounded, because the server reads what anybody with a key sends it.
+The rules are those of W&B (YAML 1.1), except: `3e-3` is a number, a date stays text, and a repeated
+key is an error. Sizes are bounded, because the server reads documents from anybody with a key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from runyard.reading.faults import find_fault, snippet
 from runyard.reading.problems import Path, show
 
 MOST_CHARACTERS = 1_000_000
-# With aliases written out. Each takes about 17 us, and a server reads on with its other threads.
+# Counted with aliases expanded. Each takes about 17 us; other threads of a server go on meanwhile.
 MOST_NODES = 20_000
 DEEPEST = 60
 
@@ -39,7 +39,7 @@ except ImportError:  # PyYAML built without libyaml: the same events, slower
             Parser.__init__(self)
 
 
-# What PyYAML's words ask for, in ours.
+# Plain texts for messages of PyYAML.
 _MENDS = (
     ("mapping values are not allowed", "quote text that holds a colon, and mind the indentation"),
     ("stands twice", "remove one of the two"),
@@ -48,7 +48,7 @@ _MENDS = (
 
 
 class DocumentError(Exception):
-    """The text is no document. `line` and `column` count from 1."""
+    """The text is not a document. `line` and `column` count from 1."""
 
     def __init__(
         self, line: int | None, column: int | None, message: str, mend: str | None = None
@@ -59,7 +59,7 @@ class DocumentError(Exception):
         self.message = message
         known = (mend for words, mend in _MENDS if words in message)
         self.mend = mend or next(known, "write YAML or JSON, as a sweep file has it")
-        # The line with a caret below the fault, once the text is known.
+        # The line with a caret below the fault; set as soon as the text is known.
         self.snippet = ""
 
     def told(self, source: str) -> str:
@@ -78,7 +78,7 @@ class Document:
         self._entries: dict[int, dict[str, tuple[int, Node]]] = {}
 
     def line_of(self, path: Path) -> int | None:
-        """The line of what stands at `path`, or of the nearest that stands around it."""
+        """The line of the value at `path`, or of the nearest value around it."""
         node, line = self._root, None if self._root is None else _line(self._root)
         for step in path:
             entry = self._entry(node, step)
@@ -91,7 +91,7 @@ class Document:
         """Line and node of one step down."""
         if isinstance(node, MappingNode):
             if id(node) not in self._entries:
-                # Merged-in pairs stand before a mapping's own, which win.
+                # Merged pairs come before the mapping's own pairs, which win.
                 self._entries[id(node)] = {
                     key.value: (_line(key), value)
                     for key, value in node.value
@@ -107,7 +107,7 @@ def read_document(text: str, *, clocks: bool = False, typed: Sequence[Path] = ()
     """The document in a text; DocumentError says what is wrong with it, and where.
 
     `clocks`: 2:00:00 is text. YAML 1.1 takes it for a number of base 60.
-    `typed`: places of lists whose words are the text that was typed; "*" is any key.
+    `typed`: paths of lists whose words stay as they were typed; "*" is any key.
     """
     if len(text) > MOST_CHARACTERS:
         raise DocumentError(None, None, f"the text is longer than {MOST_CHARACTERS:,} characters")
@@ -166,7 +166,7 @@ class _Loader(Composer, _Parser, SafeConstructor, Resolver):
         return node
 
     def value(self, node: Node) -> Any:
-        """Plain data, in a third of the time of PyYAML's own way, which allows for circles."""
+        """Plain data, in a third of the time that PyYAML takes, which also allows cycles."""
         if isinstance(node, ScalarNode):
             if node.tag == _TEXT:
                 return node.value
@@ -191,7 +191,7 @@ class _Loader(Composer, _Parser, SafeConstructor, Resolver):
         if self._clocks and ":" in node.value:
             return str(node.value)
         value = self.construct_yaml_float(node)
-        # An unquoted commit such as 7e12345 reads like a number too large for one.
+        # An unquoted commit such as 7e12345 looks like a number that is too large.
         return node.value if math.isinf(value) and "inf" not in node.value.lower() else value
 
     def text(self, node: ScalarNode) -> str:
@@ -203,7 +203,7 @@ class _Loader(Composer, _Parser, SafeConstructor, Resolver):
 
 _Loader.add_implicit_resolver(
     _YAML + "float",
-    # Each digit is read in one way only: else a million of them take hours.
+    # Each digit can match in one way only; otherwise a million digits take hours.
     re.compile(r"^[-+]?(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)[eE][-+]?[0-9]+$"),
     list("-+.0123456789"),
 )
@@ -213,12 +213,12 @@ _CONSTRUCTORS: dict[str, Any] = {
     _YAML + "int": _Loader.integer,
     _YAML + "float": _Loader.number,
     _YAML + "timestamp": _Loader.text,
-    # Those without JSON (binary, set, ...) are unknown, because no run could carry them.
+    # Tags without a form in JSON (binary, set, ...) are unknown, because no run could store them.
 }
 
 
 def _check(root: Node) -> None:
-    """No key twice, nothing that holds itself, no more nodes than MOST_NODES with aliases."""
+    """Refuse repeated keys, cycles, and more nodes than MOST_NODES with aliases expanded."""
     sizes: dict[int, int | None] = {}
 
     def size(node: Node) -> int:
@@ -260,7 +260,7 @@ def _check_keys(node: MappingNode) -> None:
 
 
 def _keep_text(node: Node, path: Path) -> None:
-    """Make text of the words at a place. An empty one, and null, stays what it is."""
+    """Turn the words at a place into text. An empty word, and null, stays as it is."""
     if path and isinstance(node, MappingNode):
         for key, value in node.value:
             if path[0] in (key.value, "*"):
@@ -286,12 +286,12 @@ def _explained(text: str, error: yaml.YAMLError) -> DocumentError:
     if not isinstance(error, yaml.MarkedYAMLError):
         return DocumentError(None, None, _plain(str(error)))
     mark = error.problem_mark or error.context_mark
-    said = _plain(" ".join(part for part in (error.context, error.problem) if part))
+    words = _plain(" ".join(part for part in (error.context, error.problem) if part))
     if mark is None:
-        return DocumentError(None, None, said)
-    return DocumentError(mark.line + 1, mark.column + 1, said)
+        return DocumentError(None, None, words)
+    return DocumentError(mark.line + 1, mark.column + 1, words)
 
 
-def _plain(said: str) -> str:
-    """PyYAML's words on one line, without the snippet."""
-    return " ".join(said.split())
+def _plain(text: str) -> str:
+    """PyYAML's message on one line, without the snippet."""
+    return " ".join(text.split())

@@ -1,7 +1,7 @@
-"""Where the fault of a text is that is no YAML: what a person has to change, and how.
+"""Finds the mistake in a text that is not YAML: what a person has to change, and how.
 
-A parser stops where it cannot go on, which is often a line after the mistake: at the colon behind a
-`key:value` that it took for text, or at the end of a file whose quotation was never closed.
+A parser stops where it cannot continue. This is often a line after the mistake: at the colon behind
+a `key:value` that it took for text, or at the end of a file whose quotation was never closed.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import cast
 
 import yaml
 
-# Letters before and behind the fault that are shown of a long line.
+# Of a long line, this many characters before and after the fault are shown.
 _SHOWN = 60
 _NO_SPACE = re.compile(r"(\s*(?:- +)*[\w./-]+):(?=[^\s:/\\])")
 _KEY = re.compile(r"(\s*(?:- +)*)([\w./-]+|\"[^\"]*\"|'[^']*')\s*:(?: +|$)")
 _CONFLICT = re.compile(r"(<{7}|={7}|>{7})( |$)")
-# Written in C where PyYAML has it: a text may be long.
+# The scanner in C if PyYAML has it, because a text may be long.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-# As YAML counts lines.
+# Line breaks as in YAML.
 _BREAK = re.compile(r"\r\n|[\r\n\x85\u2028\u2029]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
@@ -35,7 +35,7 @@ class Fault:
 
 
 def find_fault(text: str, error: yaml.YAMLError) -> Fault | None:
-    """The fault behind a parser's error; None where its own words are the best that there are."""
+    """The fault behind a parser's error; None if the parser's own message is the best one."""
     lines = _BREAK.split(text)
     control = _CONTROL.search(text)
     if control is not None and not isinstance(error, yaml.MarkedYAMLError):
@@ -54,7 +54,7 @@ def snippet(text: str, line: int, column: int) -> str:
     whole = lines[line - 1] if line <= len(lines) else ""
     start = max(column - 1 - _SHOWN, 0)
     part = whole.rstrip()[start : column - 1 + _SHOWN]
-    # One letter for each, so that the caret stands below the fault.
+    # One character for each, so that the caret is below the fault.
     shown = "".join(letter if letter.isprintable() else " " for letter in part)
     return f"    {shown}\n    {' ' * (column - 1 - start)}^"
 
@@ -72,7 +72,7 @@ class _Search:
         self._words = f"{getattr(error, 'context', '')} {getattr(error, 'problem', '')}"
         context = getattr(error, "context_mark", None)
         self._context = context if context is not None else mark
-        # An error at the very end is one of the last line that says something.
+        # An error at the very end belongs to the last line that is not empty.
         self._line, self._column = mark.line, mark.column
         self._here = lines[mark.line] if mark.line < len(lines) else ""
 
@@ -126,7 +126,7 @@ class _Search:
                    f"write {quote} at its end")  # fmt: skip
 
     def _last_quoted(self) -> tuple[yaml.Mark, yaml.Mark] | None:
-        """Begin and end of the quoted text right before the error, if there is one."""
+        """Start and end of the quoted text right before the error, if there is one."""
         last: yaml.Event | None = None
         try:
             for event in yaml.parse(self._text, Loader=_LOADER):
@@ -223,7 +223,7 @@ class _Search:
         return None
 
     def _open_indents(self) -> list[int]:
-        """The indentations of what stands around the line: each smaller than the one below it."""
+        """The indentations of the blocks around the line, each smaller than the one below it."""
         indents: list[int] = []
         for line in reversed(self._lines[: self._line]):
             if _says(line) and (not indents or _indent(line) < indents[-1]):
@@ -235,7 +235,7 @@ class _Search:
         return next(n for n, line in reversed(above) if _says(line) and _indent(line) == indent)
 
     def _above(self) -> int | None:
-        """The nearest line above that says something."""
+        """The nearest line above that is not empty."""
         numbers = range(min(self._line, len(self._lines)) - 1, -1, -1)
         return next((number for number in numbers if _says(self._lines[number])), None)
 

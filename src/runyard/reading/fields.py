@@ -1,4 +1,4 @@
-"""Typed reading of a mapping: each question answers a value, or notes a problem."""
+"""Typed reading of a mapping: each method returns a value, or notes a problem."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from runyard.reading.kinds import Flag, Kind, Unfit, Whole
 from runyard.reading.problems import Findings, Path, choose, closest, kind_of, listed, show
 
-# Nobody reads more of them, and to find the word that was meant takes time.
+# Nobody reads more of them, and finding the nearest word takes time.
 _MOST_UNKNOWN = 20
 
 
 class Fields:
-    """One mapping of the document, where it stands, and the findings to add to."""
+    """One mapping of the document, its place, and the findings to add to."""
 
     def __init__(self, data: Mapping[Any, Any], path: Path, findings: Findings) -> None:
         self.data = data
@@ -33,7 +34,7 @@ class Fields:
         self.findings.warn(self.at(key), message, mend)
 
     def allow(self, words: Iterable[str], mend: Callable[[str], str | None] | None = None) -> None:
-        """Reports every key but these. `mend` may know better what a key was meant to be."""
+        """Report every key except these. `mend` may know better what a key should be."""
         words = tuple(words)
         unknown = [key for key in self.data if key not in words]
         for key in unknown[:_MOST_UNKNOWN]:
@@ -49,8 +50,8 @@ class Fields:
             )
 
     def text(self, key: str, required: bool = False) -> str | None:
-        """Some text. Left empty it is as good as not written, unless it is required."""
-        value = self._given(key) if required else self.data.get(key)
+        """Some text. An empty one counts as not written, unless it is required."""
+        value = self._written(key) if required else self.data.get(key)
         if isinstance(value, str) and value.strip():
             return value
         if isinstance(value, str) and required:
@@ -60,7 +61,7 @@ class Fields:
         return None
 
     def word(self, key: str, words: Sequence[str]) -> str | None:
-        value = self._given(key)
+        value = self._written(key)
         if isinstance(value, str) and value in words:
             return value
         if value is not None:
@@ -68,32 +69,16 @@ class Fields:
         return None
 
     def flag(self, key: str, default: bool) -> bool:
-        value = self._given(key)
-        if isinstance(value, bool):
-            return value
-        if value is not None:
-            self._wrong(key, "true or false is wanted", "write true or false, without quotes")
-        return default
+        value = self._read(key, Flag())
+        return default if value is None else bool(value)
 
     def integer(self, key: str, least: int, default: int | None = None) -> int | None:
-        value = self._given(key)
-        if value is None:
-            return default
-        if isinstance(value, bool) or not isinstance(value, int):
-            mend = f"write {int(value)}" if _is_whole(value) else "write a whole number"
-            if isinstance(value, str) and value.strip().isdigit():
-                mend = f"write {value.strip()} without quotes"
-            self._wrong(key, "a whole number is wanted", mend)
-        elif value < least:
-            mend = f"write {least} or more, or remove it"
-            self._wrong(key, f"it must be at least {least}", mend)
-        else:
-            return value
-        return None
+        value: int | None = self._read(key, Whole(least, can_be_left_out=True))
+        return default if self.data.get(key) is None else value
 
     def number(self, key: str) -> int | float | None:
-        """A finite number, int or float as it is written."""
-        value = self._given(key)
+        """A finite number, int or float as in the file."""
+        value = self._written(key)
         if isinstance(value, str) and _reads_as_number(value):
             self._wrong(key, "a number is wanted", f"write {value} without quotes")
         elif isinstance(value, float) and not math.isfinite(value):
@@ -105,7 +90,7 @@ class Fields:
         return None
 
     def mapping(self, key: str, mend: str) -> Fields | None:
-        value = self._given(key)
+        value = self._written(key)
         if isinstance(value, Mapping):
             return Fields(value, self.at(key), self.findings)
         if value is not None:
@@ -113,25 +98,31 @@ class Fields:
         return None
 
     def items(self, key: str, mend: str) -> list[Any] | None:
-        value = self._given(key)
+        value = self._written(key)
         if isinstance(value, list | tuple):
             return list(value)
         if value is not None:
             self._wrong(key, "a list is wanted", mend)
         return None
 
-    def _given(self, key: str) -> Any:
-        """The value; one that is written and left empty is a problem of its own."""
+    def _read(self, key: str, kind: Kind) -> Any:
+        value = self._written(key)
+        if value is None:
+            return None
+        try:
+            return kind.read(value)
+        except Unfit as error:
+            self._wrong(key, error.wanted, error.mend)
+            return None
+
+    def _written(self, key: str) -> Any:
+        """The value; a key without a value is a problem."""
         if key in self.data and self.data[key] is None:
             self.error(key, f"{key} is empty", "write a value, or remove the key")
         return self.data.get(key)
 
     def _wrong(self, key: str, wanted: str, mend: str) -> None:
         self.error(key, f"{key} is {kind_of(self.data[key])}; {wanted}", mend)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, float) and value.is_integer()
 
 
 def _reads_as_number(text: str) -> bool:

@@ -1,8 +1,8 @@
-"""The kinds of values that a file or a command line can hold.
+"""The kinds of values in files and on command lines.
 
 Each kind reads a value of a document, parses a word of a command line, and describes itself to
-editors, so that a setting is the same wherever it is written. A value that does not fit is answered
-by `Unfit`: what it is, and what to write instead.
+editors, so a setting is the same wherever it is written. For a wrong value it raises `Unfit`: what
+the value is, and what to write instead.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Schema = dict[str, Any]
 
 
 class Unfit(Exception):
-    """A value is not of its kind. `step` leads to the part that is not, in a list or mapping."""
+    """A value is not of its kind. `step` leads to the wrong part of a list or mapping."""
 
     def __init__(self, wanted: str, mend: str, step: tuple[str | int, ...] = ()) -> None:
         super().__init__(wanted)
@@ -29,13 +29,13 @@ class Unfit(Exception):
 
 
 class Kind:
-    """What one setting can be."""
+    """The values that one setting can have."""
 
     metavar = "VALUE"
     is_list = False
 
     def read(self, value: Any) -> Any:
-        """The value, as the product uses it; Unfit says why it is none."""
+        """The value as the program uses it; raises Unfit."""
         raise NotImplementedError
 
     def parse(self, text: str) -> Any:
@@ -73,7 +73,7 @@ class Word(Kind):
         self.metavar = "WORD"
 
     def read(self, value: Any) -> str:
-        if isinstance(value, bool):  # YAML reads yes, no, on and off as truth values.
+        if isinstance(value, bool):  # YAML reads yes, no, on and off as booleans.
             spoken = ("yes", "on", "true") if value else ("no", "off", "false")
             value = next((word for word in spoken if word in self.words), value)
         word = self.also.get(value, value) if isinstance(value, str) else value
@@ -112,9 +112,12 @@ class Whole(Kind):
 
     metavar = "N"
 
-    def __init__(self, least: int = 0, words: Sequence[str] = ()) -> None:
+    def __init__(
+        self, least: int = 0, words: Sequence[str] = (), *, can_be_left_out: bool = False
+    ) -> None:
         self.least = least
         self.words = tuple(words)
+        self.can_be_left_out = can_be_left_out
 
     def read(self, value: Any) -> int | str:
         if isinstance(value, str) and value in self.words:
@@ -122,7 +125,8 @@ class Whole(Kind):
         if isinstance(value, bool) or not isinstance(value, int):
             raise Unfit("a whole number is wanted", self._mend(value))
         if value < self.least:
-            raise Unfit(f"it must be at least {self.least}", f"write {self.least} or more")
+            mend = f"write {self.least} or more{', or remove it' if self.can_be_left_out else ''}"
+            raise Unfit(f"it must be at least {self.least}", mend)
         return value
 
     def parse(self, text: str) -> int | str:
@@ -172,7 +176,7 @@ class Span(Kind):
 
     def read(self, value: Any) -> float:
         if isinstance(value, int | float) and not isinstance(value, bool):
-            # A bare 60 means minutes to Slurm, and seconds to others.
+            # A bare 60 means minutes for Slurm, and seconds for others.
             shown = f"{value:g}"
             raise Unfit("a length of time says its unit", f"write {shown}s, {shown}m or {shown}h")
         found = read_seconds(value) if isinstance(value, str) and not value.isdecimal() else None
@@ -212,7 +216,7 @@ class Memory(Kind):
 
 
 class Items(Kind):
-    """A list of one kind. A single value may be written without brackets."""
+    """A list of one kind. A single value needs no brackets."""
 
     is_list = True
 
@@ -231,8 +235,8 @@ class Items(Kind):
         return self.kind.parse(text)  # One word of several.
 
     def schema(self) -> Schema:
-        one = self.kind.schema()
-        return {"anyOf": [{"type": "array", "items": one}, one]}
+        item = self.kind.schema()
+        return {"anyOf": [{"type": "array", "items": item}, item]}
 
     def _read_item(self, place: int, item: Any) -> Any:
         try:
@@ -253,7 +257,7 @@ class Table(Kind):
     def read(self, value: Any) -> dict[str, Any]:
         if not isinstance(value, Mapping):
             raise Unfit("a mapping is wanted", "write NAME: VALUE, a line each")
-        return {str(name): self._read_entry(name, one) for name, one in value.items()}
+        return {str(name): self._read_entry(name, entry) for name, entry in value.items()}
 
     def parse(self, text: str) -> dict[str, Any]:
         name, equals, value = text.partition("=")
@@ -272,7 +276,7 @@ class Table(Kind):
             raise Unfit(wanted, error.mend, (name, *error.step)) from None
 
 
-class Setting(Kind):
+class VariableText(Kind):
     """The value of a variable: text, or a whole number, which needs no quotes."""
 
     metavar = "VALUE"

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 Path: TypeAlias = tuple[str | int, ...]
 
-# What a message quotes of a value: enough to know it again, never a page.
+# The most that a message quotes of a value: enough to recognise it.
 SHOWN = 60
 
 
@@ -31,7 +31,7 @@ def _in_one_line(name: str) -> str:
 
 
 class Findings:
-    """The problems found so far; those who check a document add to it and go on."""
+    """The problems found so far. A check adds to it and continues."""
 
     def __init__(self) -> None:
         self._found: list[Problem] = []
@@ -54,7 +54,7 @@ _LONGEST_NUMBER = 10_000  # in bits
 
 
 def show(value: Any) -> str:
-    """A value as its author would write it, cut where it gets long."""
+    """A value as its author would write it, shortened if it is long."""
     if isinstance(value, str):
         text = f'"{value}"'
     elif value is None:
@@ -62,7 +62,7 @@ def show(value: Any) -> str:
     elif isinstance(value, bool):
         text = "true" if value else "false"
     elif isinstance(value, int) and value.bit_length() > _LONGEST_NUMBER:
-        text = "a number of very many digits"  # Python writes out no more than 4,300.
+        text = "a number of very many digits"  # Python converts at most 4,300 digits.
     else:
         text = repr(value)
     text = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * SHOWN])
@@ -84,12 +84,12 @@ def kind_of(value: Any) -> str:
     return f"the number {show(value)}"
 
 
-# More than there are in any of our own lists.
+# More than in any list of runyard.
 _MOST_LISTED = 60
 
 
 def listed(words: Iterable[str], last: str = "or") -> str:
-    """`a, b or c`; nothing of nothing. Of very many the first ones, and how many more."""
+    """`a, b or c`; empty if there is none. For very many: the first ones, and how many more."""
     every = tuple(words) or ("",)
     if len(every) > _MOST_LISTED:
         every = (*every[: _MOST_LISTED - 1], f"{len(every) - _MOST_LISTED + 1:,} more")
@@ -98,7 +98,7 @@ def listed(words: Iterable[str], last: str = "or") -> str:
 
 
 def closest(word: Any, words: Iterable[str]) -> str | None:
-    """The word that was probably meant, if any is near."""
+    """The word that was probably meant, if there is a similar one."""
     written, words = str(word)[:SHOWN].lower(), list(words)
     longer = [known for known in words if len(written) > 2 and known.startswith(written)]
     if len(longer) == 1:
@@ -108,7 +108,7 @@ def closest(word: Any, words: Iterable[str]) -> str | None:
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
     """The most similar word, if one is similar."""
-    import difflib  # Felt at the start of every command, and seldom needed.
+    import difflib  # Imported late: it would slow down every command, and is seldom needed.
 
     matches = difflib.get_close_matches(word, list(words), n=1, cutoff=0.6)
     return matches[0] if matches else None

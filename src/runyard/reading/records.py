@@ -4,8 +4,8 @@
     class Resources:
         gpus: int | None = setting(Whole(), "GPUs an agent gets")
 
-The same field metadata reads the file, makes the options of a command line and the JSON Schema for
-editors, and is what the documentation lists.
+From the same field metadata come the reading of the file, the options of a command line, the JSON
+Schema for editors, and the tables of the documentation.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KIND, _HELP = "kind", "help"
 
 
 def setting(kind: Kind, help: str, default: Any = None, **more: Any) -> Any:
-    """A field of a record. `more` is for those who read the metadata: flags, probes."""
+    """A field of a record. `more` is additional metadata: flags, probes."""
     metadata = {_KIND: kind, _HELP: help, **more}
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=metadata)
@@ -32,8 +32,8 @@ def setting(kind: Kind, help: str, default: Any = None, **more: Any) -> Any:
 
 
 def section(record: type[Any] | str, help: str, **more: Any) -> Any:
-    """A field that is a record itself, or the place of one (`module:Name`) to be loaded when it is
-    needed."""
+    """A field that is a record itself, or the name of one (`module:Name`) that is loaded on first
+    use."""
     kind = Section(record)
     metadata = {_KIND: kind, _HELP: help, **more}
     return field(default_factory=lambda: kind.record(), metadata=metadata)
@@ -41,16 +41,16 @@ def section(record: type[Any] | str, help: str, **more: Any) -> Any:
 
 def settings_of(record: type[Any]) -> dict[str, Field[Any]]:
     """The fields that a file can set, by name."""
-    return {one.name: one for one in fields(record) if _KIND in one.metadata}
+    return {field.name: field for field in fields(record) if _KIND in field.metadata}
 
 
-def kind_of_setting(one: Field[Any]) -> Kind:
-    kind: Kind = one.metadata[_KIND]
+def kind_of_setting(setting_field: Field[Any]) -> Kind:
+    kind: Kind = setting_field.metadata[_KIND]
     return kind
 
 
-def help_of(one: Field[Any]) -> str:
-    return str(one.metadata[_HELP])
+def help_of(setting_field: Field[Any]) -> str:
+    return str(setting_field.metadata[_HELP])
 
 
 class Section(Kind):
@@ -69,7 +69,7 @@ class Section(Kind):
         return self._record
 
     def read(self, value: Any) -> Any:
-        """For records inside of tables; at the top `read_record` finds every problem at once."""
+        """For records inside of tables. At the top, `read_record` finds every problem at once."""
         if not isinstance(value, Mapping):
             raise Unfit("a mapping is wanted", f"write {', '.join(settings_of(self.record))}")
         findings = Findings()
@@ -82,24 +82,24 @@ class Section(Kind):
         return {"$ref": f"#/definitions/{self.record.__name__}"}
 
 
-def read_record(record: type[Record], given: Fields) -> Record:
-    """The record that a mapping describes. What is wrong goes to the findings; what is left empty
-    counts as not written, and so does what is wrong."""
+def read_record(record: type[Record], source: Fields) -> Record:
+    """The record that a mapping describes. Problems go to the findings. An empty or wrong value
+    counts as not written."""
     known = settings_of(record)
-    given.allow(known)
+    source.allow(known)
     values = {}
-    for name, one in known.items():
-        value = given.data.get(name)
+    for name, setting_field in known.items():
+        value = source.data.get(name)
         if value is None:
             continue
-        kind = kind_of_setting(one)
+        kind = kind_of_setting(setting_field)
         if isinstance(kind, Section) and isinstance(value, Mapping):
-            values[name] = read_record(kind.record, Fields(value, given.at(name), given.findings))
+            values[name] = read_record(kind.record, Fields(value, source.at(name), source.findings))
             continue
         try:
             values[name] = kind.read(without_empty(value))
         except Unfit as error:
-            _tell(given.findings, given.at(name), name, value, error)
+            _tell(source.findings, source.at(name), name, value, error)
     return record(**values)
 
 
@@ -111,14 +111,14 @@ def _tell(findings: Findings, path: Path, name: str, value: Any, error: Unfit) -
 
 
 def without_empty(value: Any) -> Any:
-    """The same without keys that are left empty: in a file that inherits, they take away."""
+    """The same without empty keys: in a file that inherits, an empty key removes a value."""
     if isinstance(value, Mapping):
-        return {key: without_empty(one) for key, one in value.items() if one is not None}
+        return {key: without_empty(item) for key, item in value.items() if item is not None}
     return value
 
 
 def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """One document over another: mappings are merged, all else is replaced."""
+    """One document over another: mappings are merged, everything else is replaced."""
     merged = dict(below)
     for key, value in above.items():
         old = merged.get(key)
@@ -128,7 +128,7 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def record_schema(record: type[Any]) -> Schema:
-    """JSON Schema of a record, with its help texts; records inside of it stand in `definitions`."""
+    """JSON Schema of a record, with its help texts; records inside of it are in `definitions`."""
     definitions: Schema = {}
     whole = _properties(record, definitions)
     return {**whole, "definitions": definitions}
@@ -136,16 +136,19 @@ def record_schema(record: type[Any]) -> Schema:
 
 def _properties(record: type[Any], definitions: Schema) -> Schema:
     properties = {}
-    for name, one in settings_of(record).items():
-        kind = kind_of_setting(one)
+    for name, setting in settings_of(record).items():
+        kind = kind_of_setting(setting)
         _define(kind, definitions)
-        # Left empty, a key counts as not written.
-        properties[name] = {"description": help_of(one), "anyOf": [kind.schema(), {"type": "null"}]}
+        # An empty key counts as not written.
+        properties[name] = {
+            "description": help_of(setting),
+            "anyOf": [kind.schema(), {"type": "null"}],
+        }
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
 def _define(kind: Kind, definitions: Schema) -> None:
     inner = kind.kind if isinstance(kind, Items | Table) else kind
     if isinstance(inner, Section) and inner.record.__name__ not in definitions:
-        definitions[inner.record.__name__] = {}  # It may hold itself.
+        definitions[inner.record.__name__] = {}  # A record may contain itself.
         definitions[inner.record.__name__] = _properties(inner.record, definitions)

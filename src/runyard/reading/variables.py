@@ -1,4 +1,4 @@
-"""`$NAME`, `${NAME}`, `${NAME:-otherwise}` in a text, filled in; `~` at its start is the home."""
+"""Expands `$NAME`, `${NAME}`, `${NAME:-otherwise}` in a text, and `~` at its start."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _VARIABLE = re.compile(r"\$\{(\w+)(?::-([^{}]*))?\}|\$([A-Za-z_]\w*)")
 
 
 class UnsetVariable(Exception):
-    """A variable that a text names is not set."""
+    """A variable in a text is not set."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -17,18 +17,18 @@ class UnsetVariable(Exception):
 
 
 def expand(text: str, environ: Mapping[str, str]) -> str:
-    """The text with its variables filled in. What stands in a variable is not read again."""
+    """The text with its variables expanded. The value of a variable is not expanded again."""
     values: list[str] = []
 
-    def value(found: re.Match[str]) -> str:
-        name, otherwise = found[1] or found[3], found[2]
+    def value(match: re.Match[str]) -> str:
+        name, otherwise = match[1] or match[3], match[2]
         if environ.get(name) or (name in environ and otherwise is None):
             values.append(environ[name])
             return f"\0{len(values) - 1}\0"
-        # Whether it is missed is known at the end: it may stand in what is not needed.
+        # Reported at the end: the variable may be in a default that is not used.
         return f"\1{name}\1" if otherwise is None else otherwise
 
-    # The innermost first: ${SCRATCH:-/shared/${USER}}.
+    # The innermost variable first: ${SCRATCH:-/shared/${USER}}.
     filled, before = _VARIABLE.sub(value, text), text
     while filled != before:
         filled, before = _VARIABLE.sub(value, filled), filled
@@ -40,4 +40,4 @@ def expand(text: str, environ: Mapping[str, str]) -> str:
     missing = re.search("\1(\\w+)\1", filled)
     if missing:
         raise UnsetVariable(missing[1])
-    return re.sub("\0(\\d+)\0", lambda found: values[int(found[1])], filled)
+    return re.sub("\0(\\d+)\0", lambda match: values[int(match[1])], filled)

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from runyard.client.jobs import Job
-from runyard.client.sweeps import Effort
 from runyard.reading.units import (
     duration,
     memory_text,
@@ -18,6 +16,8 @@ from runyard.reading.units import (
     short_time,
 )
 from runyard.report.efficiency import Use
+from runyard.shapes.jobs import Job
+from runyard.shapes.sweeps import Effort
 
 CPU_MARGIN = 1.25
 # And after a job that did not get through.
@@ -64,58 +64,66 @@ class Change:
 
 def changes(jobs: Sequence[Job], uses: Sequence[Use], margins: Margins = DEFAULT) -> list[Change]:
     """For jobs that asked alike: what failed for want of something first, then what saves most."""
-    begun = [one for one in uses if one.seconds]
+    begun = [use for use in uses if use.seconds]
     if not begun:
         return []
-    found = [
+    candidates = [
         _memory(jobs, begun, margins),
         _time(jobs, begun, margins),
         _cpus(begun),
         *_gpus(begun, margins),
     ]
-    told = [one for one in found if one is not None]
-    return sorted(told, key=lambda one: (not one.is_needed, -one.gpu_seconds, -one.core_seconds))
+    needed = [change for change in candidates if change is not None]
+    return sorted(
+        needed, key=lambda change: (not change.is_needed, -change.gpu_seconds, -change.core_seconds)
+    )
 
 
 def wishes(attempts: Sequence[Effort], *, now: float, margins: Margins = DEFAULT) -> list[Change]:
     """Where nothing was asked: what one such program would need of a cluster."""
-    known = [one for one in attempts if one["usage"]]
-    peaks = [one["usage"].get("memory_peak", 0) for one in known if one["usage"]]
-    spans = [(one["ended_at"] or now) - one["started_at"] for one in attempts]
-    found = []
-    seconds = sum((one["ended_at"] or now) - one["started_at"] for one in known)
-    used = sum(one["usage"].get("cpu_seconds", 0.0) for one in known if one["usage"])
+    known = [attempt for attempt in attempts if attempt["usage"]]
+    peaks = [attempt["usage"].get("memory_peak", 0) for attempt in known if attempt["usage"]]
+    spans = [(attempt["ended_at"] or now) - attempt["started_at"] for attempt in attempts]
+    changes_wished = []
+    seconds = sum((attempt["ended_at"] or now) - attempt["started_at"] for attempt in known)
+    used = sum(attempt["usage"].get("cpu_seconds", 0.0) for attempt in known if attempt["usage"])
     if used and seconds:
         cores = max(1, math.ceil(used / seconds * CPU_MARGIN - 0.05))
-        found.append(Change("--cpus", "", str(cores), f"{_amount(used / seconds)} were busy"))
+        changes_wished.append(
+            Change("--cpus", "", str(cores), f"{_amount(used / seconds)} were busy")
+        )
     if max(peaks, default=0):
         better = short_memory(round_memory(max(peaks) * (1 + margins.memory)))
-        found.append(Change("--mem", "", better, f"the most was {memory_text(max(peaks))}"))
+        changes_wished.append(
+            Change("--mem", "", better, f"the most was {memory_text(max(peaks))}")
+        )
     if max(spans, default=0.0):
         better = short_time(round_time(max(spans) * (1 + margins.time)))
-        found.append(Change("--time", "", better, f"the longest took {duration(max(spans))}"))
-    return found
+        changes_wished.append(
+            Change("--time", "", better, f"the longest took {duration(max(spans))}")
+        )
+    return changes_wished
 
 
 def _memory(jobs: Sequence[Job], uses: Sequence[Use], margins: Margins) -> Change | None:
-    peak = max((one.memory_peak or 0 for one in uses), default=0)
-    asked = max((one.memory_asked or 0 for one in uses), default=0)
-    if not asked:
+    peak = max((use.memory_peak or 0 for use in uses), default=0)
+    requested = max((use.memory_asked or 0 for use in uses), default=0)
+    if not requested:
         return None
     if _ended(jobs, "OUT_OF_MEMORY"):
-        more = round_memory(asked * MORE_AFTER_FAILURE)
+        more = round_memory(requested * MORE_AFTER_FAILURE)
         why = "Slurm ended it for want of memory"
-        return Change("--mem", _as_asked(asked), short_memory(more), why, is_needed=True)
+        return Change("--mem", _as_asked(requested), short_memory(more), why, is_needed=True)
     better = round_memory(peak * (1 + margins.memory))
-    if not peak or better * _MIB > (1 - WORTHWHILE) * asked:
+    if not peak or better * _MIB > (1 - WORTHWHILE) * requested:
         return None
     why = f"the most that was used is {memory_text(peak)}; a smaller job starts sooner"
-    return Change("--mem", _as_asked(asked), short_memory(better), why)
+    return Change("--mem", _as_asked(requested), short_memory(better), why)
 
 
 def _time(jobs: Sequence[Job], uses: Sequence[Use], margins: Margins) -> Change | None:
-    limit = max((one.limit or 0.0 for one in uses), default=0.0)
-    longest = max((one.longest or 0.0 for one in uses), default=0.0)
+    limit = max((use.limit or 0.0 for use in uses), default=0.0)
+    longest = max((use.longest or 0.0 for use in uses), default=0.0)
     if not limit or not longest:
         return None
     if _ended(jobs, "TIMEOUT"):
@@ -131,47 +139,47 @@ def _time(jobs: Sequence[Job], uses: Sequence[Use], margins: Margins) -> Change 
 
 
 def _cpus(uses: Sequence[Use]) -> Change | None:
-    known = [one for one in uses if one.cores_busy is not None and one.asked.get("cpus")]
-    if not known or any((one.asked.get("nodes") or 1) > 1 for one in known):
+    known = [use for use in uses if use.cores_busy is not None and use.asked.get("cpus")]
+    if not known or any((use.asked.get("nodes") or 1) > 1 for use in known):
         return None
-    asked = int(max(one.asked["cpus"] for one in known))
+    requested = int(max(use.asked["cpus"] for use in known))
     # The mean over tasks, not the busiest one: a short task's start would speak for all.
-    seconds = sum(one.seconds or 0.0 for one in known)
-    busy = sum(one.cpu_used or 0.0 for one in known) / seconds
-    fewest = max(one.at_once for one in known)
+    seconds = sum(use.seconds or 0.0 for use in known)
+    busy = sum(use.cpu_used or 0.0 for use in known) / seconds
+    fewest = max(use.at_once for use in known)
     better = max(1, fewest, math.ceil(busy * CPU_MARGIN - 0.05))
-    if better > (1 - WORTHWHILE) * asked:
+    if better > (1 - WORTHWHILE) * requested:
         return None
-    why = f"{_amount(busy)} of {asked} cores were busy on average"
+    why = f"{_amount(busy)} of {requested} cores were busy on average"
     if better == fewest > 1:
         why += f", and {fewest} programs ran at once"
-    saved = (asked - better) * seconds
-    return Change("--cpus", str(asked), str(better), why, core_seconds=saved)
+    saved = (requested - better) * seconds
+    return Change("--cpus", str(requested), str(better), why, core_seconds=saved)
 
 
 def _gpus(uses: Sequence[Use], margins: Margins) -> list[Change | None]:
-    known = [one for one in uses if one.gpu_held and one.gpus_touched is not None]
+    known = [use for use in uses if use.gpu_held and use.gpus_touched is not None]
     if not known:
         return []
-    asked = int(max(one.asked.get("gpus") or 0 for one in known))
-    touched = max(one.gpus_touched or 0 for one in known)
-    held = sum(one.gpu_held for one in known)
-    if touched < asked:
+    requested = int(max(use.asked.get("gpus") or 0 for use in known))
+    touched = max(use.gpus_touched or 0 for use in known)
+    held = sum(use.gpu_held for use in known)
+    if touched < requested:
         why = (
             "no program put anything on its GPU"
             if touched == 0
-            else f"programs used {touched} of {asked}"
+            else f"programs used {touched} of {requested}"
         )
-        return [Change("--gpus", str(asked), str(touched), why,
-                       gpu_seconds=held * (1 - touched / asked))]  # fmt: skip
-    return [_packing(known, held, max(one.at_once for one in known) / asked, margins)]
+        return [Change("--gpus", str(requested), str(touched), why,
+                       gpu_seconds=held * (1 - touched / requested))]  # fmt: skip
+    return [_packing(known, held, max(use.at_once for use in known) / requested, margins)]
 
 
 def _packing(uses: Sequence[Use], held: float, sharing: float, margins: Margins) -> Change | None:
     """More programs on a GPU that is neither full nor busy."""
-    totals = [one.vram_total for one in uses if one.vram_total]
-    peak = max((one.vram_peak or 0 for one in uses), default=0)
-    used = sum(one.gpu_used or 0.0 for one in uses)
+    totals = [use.vram_total for use in uses if use.vram_total]
+    peak = max((use.vram_peak or 0 for use in uses), default=0)
+    used = sum(use.gpu_used or 0.0 for use in uses)
     if not totals or not peak or not held or used / held > _IDLE_GPU:
         return None
     room = int(min(totals) * (1 - margins.gpu_memory) // peak)

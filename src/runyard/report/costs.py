@@ -95,7 +95,7 @@ def _hours_table(report: Report) -> Table | None:
             used, lost = report.total(f"{kind}_used"), report.total(f"{kind}_lost")
             wasted = report.wasted(kind)
             rows.append(
-                (name, *(maybe(hours, one) for one in
+                (name, *(maybe(hours, seconds) for seconds in
                          (held, used, report.total(f"{kind}_idle"), lost, wasted)),
                  share(wasted, held))
             )  # fmt: skip
@@ -136,14 +136,14 @@ def failures(report: Report) -> Section | None:
         return Section("Failures", ("Nothing failed, and nothing was cut off.",))
     rows = tuple(
         (
-            one.words,
-            str(one.attempts),
-            str(one.trials),
-            "go on" if one.goes_on and not one.failed else str(one.failed),
-            duration(one.seconds),
-            one.example,
+            failure.words,
+            str(failure.attempts),
+            str(failure.trials),
+            "go on" if failure.goes_on and not failure.failed else str(failure.failed),
+            duration(failure.seconds),
+            failure.example,
         )
-        for one in report.failures
+        for failure in report.failures
     )
     head = ("cause", "attempts", "trials", "failed", "time", "for example")
     return Section(
@@ -157,14 +157,14 @@ def trials(report: Report) -> Section | None:
         return Section("Trials", ("No trial of a sweep ran in it.",))
     rows = tuple(
         (
-            one["name"],
-            one["state"],
-            duration(one["seconds"]),
-            maybe(duration, one["cpu_seconds"]),
-            maybe(memory, one["memory_peak"]),
-            maybe(memory, one["vram_peak"]),
+            trial["name"],
+            trial["state"],
+            duration(trial["seconds"]),
+            maybe(duration, trial["cpu_seconds"]),
+            maybe(memory, trial["memory_peak"]),
+            maybe(memory, trial["vram_peak"]),
         )
-        for one in report.tries[:_MOST_TRIALS]
+        for trial in report.tries[:_MOST_TRIALS]
     )
     head = ("trial", "state", "time", "CPU", "memory", "VRAM")
     words = (f"{len(rows)} of {len(report.tries)}.",) if len(report.tries) > len(rows) else ()

@@ -90,14 +90,14 @@ def _difference(first: Sample, other: Sample) -> Difference:
     if mine and theirs and set(mine) == set(theirs):
         return _paired([mine[seed] - theirs[seed] for seed in mine])
     mean = other.mean - first.mean
-    spreads = [_error_of_mean(one.values) for one in (other, first)]
+    spreads = [_error_of_mean(sample.values) for sample in (other, first)]
     if None in spreads:
         return Difference(mean, None, None, None, paired=False, pairs=0)
     parts = [(spread or 0.0) ** 2 for spread in spreads]
     error = math.sqrt(sum(parts))
     if error == 0:
         return _without_spread(mean, paired=False, pairs=0)
-    counts = [len(one.values) for one in (other, first)]
+    counts = [len(sample.values) for sample in (other, first)]
     freedom = sum(parts) ** 2 / sum(
         part**2 / (count - 1) for part, count in zip(parts, counts, strict=True)
     )
@@ -130,14 +130,16 @@ def _without_spread(mean: float, *, paired: bool, pairs: int) -> Difference:
 
 
 def _after_holm(differences: list[Difference]) -> list[Difference]:
-    tested = [place for place, one in enumerate(differences) if one.chance is not None]
+    tested = [
+        place for place, difference in enumerate(differences) if difference.chance is not None
+    ]
     tested.sort(key=lambda place: differences[place].chance or 0.0)
-    found, so_far = list(differences), 0.0
+    corrected, so_far = list(differences), 0.0
     for rank, place in enumerate(tested):
         chance = (differences[place].chance or 0.0) * (len(tested) - rank)
         so_far = min(1.0, max(so_far, chance))
-        found[place] = replace(differences[place], chance=so_far)
-    return found
+        corrected[place] = replace(differences[place], chance=so_far)
+    return corrected
 
 
 def _error_of_mean(values: Sequence[float]) -> float | None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from runyard.client.jobs import Job
-from runyard.client.sweeps import Effort, Worker
+from runyard.shapes.jobs import Job
+from runyard.shapes.sweeps import Effort, Worker
 
 # Attempts that ended so are lost work: nothing goes on from them.
 FAILURES = ("program", "nan", "signal", "memory", "killed")
@@ -23,30 +23,30 @@ _MIB = 1 << 20
 class Use:
     """What one job had, and what it used; None: nobody knows. Sums are over all its tasks."""
 
-    asked: Mapping[str, Any]
-    tasks: int
-    """How many have begun."""
     seconds: float | None
     longest: float | None
-    limit: float | None
-    cpu_held: float | None
     cpu_used: float | None
-    memory_asked: int | None
     memory_peak: int | None
     """Bytes, of one node."""
-    gpu_held: float
-    gpu_used: float | None
     vram_total: int | None
     vram_peak: int | None
     """Bytes, of one attempt."""
     cpu_lost: float
-    gpu_lost: float
-    """Used by attempts that failed."""
-    at_once: int
+    """Used by attempts that failed, as is `gpu_lost`."""
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    tasks: int = 0
+    """How many have begun."""
+    limit: float | None = None
+    cpu_held: float | None = None
+    memory_asked: int | None = None
+    gpu_held: float = 0.0
+    gpu_used: float | None = None
+    gpu_lost: float = 0.0
+    at_once: int = 1
     """How many programs ran side by side in a task."""
-    gpus_touched: int | None
+    gpus_touched: int | None = None
     """How many GPUs of a task had anything to do; None: no driver told."""
-    source: str
+    source: str = "agents"
     """accounting, or agents."""
 
     @property
@@ -69,39 +69,42 @@ class Use:
 
 def use_of(job: Job, workers: Sequence[Worker], attempts: Sequence[Effort], *, now: float) -> Use:
     """Of one job; `workers` and `attempts` may be those of its whole sweep."""
-    inside = {one["key"]: one for one in workers if is_in(job, one["job"])}
-    of_job = [one for one in attempts if one["agent"] in inside]
+    inside = {worker["key"]: worker for worker in workers if is_in(job, worker["job"])}
+    of_job = [attempt for attempt in attempts if attempt["agent"] in inside]
     # Of a job that is not over, accounting knows the tasks that are.
-    told = job["used"] if job["ended_at"] is not None else {}
+    accounted = job["used"] if job["ended_at"] is not None else {}
     asked = job["asked"]
     spans = _spans(inside.values(), of_job, now)
-    seconds = told.get("seconds", sum(spans) if spans else _lifetime(job, now))
-    is_accounted = "cpu_seconds" in told
+    seconds = accounted.get("seconds", sum(spans) if spans else _lifetime(job, now))
+    is_accounted = "cpu_seconds" in accounted
     measured = _cpu_seconds(of_job)
     if (asked.get("nodes") or 1) > max(1, len(inside)):
         measured = None  # An agent sees the programs of its own node alone.
     cores = _cores(asked)
-    held = told.get("cpu_seconds_held")
+    held = accounted.get("cpu_seconds_held")
     if held is None and seconds is not None and cores:
         held = cores * seconds
     gpus = _gpus(asked)
-    gpu_held = told.get("gpu_seconds_held") or (gpus * seconds if seconds else 0.0)
+    gpu_held = accounted.get("gpu_seconds_held") or (gpus * seconds if seconds else 0.0)
     return Use(
         asked=asked,
-        tasks=int(told.get("tasks") or len(inside) or (seconds is not None)),
+        tasks=int(accounted.get("tasks") or len(inside) or (seconds is not None)),
         seconds=seconds,
-        longest=told.get("longest_seconds", max(spans, default=seconds)),
-        limit=told.get("limit_seconds") or asked.get("time"),
+        longest=accounted.get("longest_seconds", max(spans, default=seconds)),
+        limit=accounted.get("limit_seconds") or asked.get("time"),
         cpu_held=held,
-        cpu_used=told["cpu_seconds"] if is_accounted else measured,
+        cpu_used=accounted["cpu_seconds"] if is_accounted else measured,
         memory_asked=_memory_asked(job),
-        memory_peak=told.get("memory_peak") or _memory_peak(of_job),
+        memory_peak=accounted.get("memory_peak") or _memory_peak(of_job),
         gpu_held=gpu_held,
         gpu_used=_gpu_seconds(of_job, now) if gpu_held else None,
         vram_total=_largest(of_job, "vram_total"),
         vram_peak=_largest(of_job, "vram_peak"),
-        cpu_lost=sum(_cpu(one) for one in of_job if one["cause"] in FAILURES),
-        gpu_lost=(_gpu_seconds([one for one in of_job if one["cause"] in FAILURES], now) or 0.0)
+        cpu_lost=sum(_cpu(attempt) for attempt in of_job if attempt["cause"] in FAILURES),
+        gpu_lost=(
+            _gpu_seconds([attempt for attempt in of_job if attempt["cause"] in FAILURES], now)
+            or 0.0
+        )
         if gpu_held
         else 0.0,
         at_once=_at_once(of_job, now),
@@ -112,26 +115,15 @@ def use_of(job: Job, workers: Sequence[Worker], attempts: Sequence[Effort], *, n
 
 def use_outside(attempts: Sequence[Effort], *, now: float) -> Use:
     """Of programs that ran in no job of ours: nothing was asked, and so nothing was held."""
-    spans = [(one["ended_at"] or now) - one["started_at"] for one in attempts]
+    spans = [(attempt["ended_at"] or now) - attempt["started_at"] for attempt in attempts]
     return Use(
-        asked={},
-        tasks=0,
         seconds=sum(spans),
         longest=max(spans, default=None),
-        limit=None,
-        cpu_held=None,
         cpu_used=_cpu_seconds(attempts),
-        memory_asked=None,
         memory_peak=_largest(attempts, "memory_peak"),
-        gpu_held=0.0,
-        gpu_used=None,
         vram_total=_largest(attempts, "vram_total"),
         vram_peak=_largest(attempts, "vram_peak"),
-        cpu_lost=sum(_cpu(one) for one in attempts if one["cause"] in FAILURES),
-        gpu_lost=0.0,
-        at_once=1,
-        gpus_touched=None,
-        source="agents",
+        cpu_lost=sum(_cpu(attempt) for attempt in attempts if attempt["cause"] in FAILURES),
     )
 
 
@@ -150,8 +142,8 @@ def _lifetime(job: Job, now: float) -> float | None:
 def _spans(workers: Iterable[Worker], attempts: Iterable[Effort], now: float) -> list[float]:
     """How long each task was held, as its agent tells: from its coming to its going."""
     last: dict[int | None, float] = {}
-    for one in attempts:
-        last[one["agent"]] = max(last.get(one["agent"], 0.0), one["ended_at"] or now)
+    for attempt in attempts:
+        last[attempt["agent"]] = max(last.get(attempt["agent"], 0.0), attempt["ended_at"] or now)
     tasks: dict[str, tuple[float, float]] = {}
     for worker in workers:
         end = worker["left_at"] or max(worker["heard_at"], last.get(worker["key"], 0.0))
@@ -182,13 +174,17 @@ def _cpu(attempt: Effort) -> float:
 
 
 def _cpu_seconds(attempts: Sequence[Effort]) -> float | None:
-    found = [_cpu(one) for one in attempts if "cpu_seconds" in (one["usage"] or {})]
-    return sum(found) if found else None
+    seconds = [_cpu(attempt) for attempt in attempts if "cpu_seconds" in (attempt["usage"] or {})]
+    return sum(seconds) if seconds else None
 
 
 def _largest(attempts: Iterable[Effort], name: str) -> int | None:
-    found = [one["usage"][name] for one in attempts if one["usage"] and one["usage"].get(name)]
-    return int(max(found)) if found else None
+    values = [
+        attempt["usage"][name]
+        for attempt in attempts
+        if attempt["usage"] and attempt["usage"].get(name)
+    ]
+    return int(max(values)) if values else None
 
 
 def _memory_peak(attempts: Sequence[Effort]) -> int | None:
@@ -209,10 +205,10 @@ def _most_at_once(
     attempts: Sequence[Effort], weigh: Callable[[Effort], float], now: float = math.inf
 ) -> float:
     events: dict[int | None, list[tuple[float, float]]] = {}
-    for one in attempts:
-        of_agent = events.setdefault(one["agent"], [])
-        of_agent.append((one["started_at"], weigh(one)))
-        of_agent.append((one["ended_at"] or now, -weigh(one)))
+    for attempt in attempts:
+        of_agent = events.setdefault(attempt["agent"], [])
+        of_agent.append((attempt["started_at"], weigh(attempt)))
+        of_agent.append((attempt["ended_at"] or now, -weigh(attempt)))
     most = 0.0
     for of_agent in events.values():
         total = 0.0
@@ -227,18 +223,20 @@ def _gpu_seconds(attempts: Sequence[Effort], now: float) -> float | None:
     """How long GPUs were busy. The use that was measured is the card's: of programs that share one,
     each second counts once."""
     cards: dict[tuple[int | None, str], list[Effort]] = {}
-    for one in attempts:
-        usage = one["usage"] or {}
+    for attempt in attempts:
+        usage = attempt["usage"] or {}
         if "gpu_use" in usage:
             for card in str(usage.get("gpu", "")).split(","):
-                cards.setdefault((one["agent"], card), []).append(one)
+                cards.setdefault((attempt["agent"], card), []).append(attempt)
     if not cards:
         return None
     return sum(_busy(sharing, now) for sharing in cards.values())
 
 
 def _busy(sharing: Sequence[Effort], now: float) -> float:
-    spans = [(one["started_at"], one["ended_at"] or now, one["usage"]) for one in sharing]
+    spans = [
+        (attempt["started_at"], attempt["ended_at"] or now, attempt["usage"]) for attempt in sharing
+    ]
     weighed = [(max(0.0, end - begin), (usage or {})["gpu_use"]) for begin, end, usage in spans]
     whole = sum(length for length, _ in weighed)
     mean = sum(length * use for length, use in weighed) / whole if whole else 0.0
@@ -256,13 +254,13 @@ def covered(spans: Sequence[tuple[float, float]]) -> float:
 
 def _gpus_touched(attempts: Sequence[Effort]) -> int | None:
     """In the task where most were: a card counts that held memory of a program."""
-    named = [one for one in attempts if (one["usage"] or {}).get("gpu")]
+    named = [attempt for attempt in attempts if (attempt["usage"] or {}).get("gpu")]
     if not named:
         return None
     cards: dict[int | None, set[str]] = {}
-    for one in named:
-        usage = one["usage"] or {}
-        held = cards.setdefault(one["agent"], set())
+    for effort in named:
+        usage = effort["usage"] or {}
+        held = cards.setdefault(effort["agent"], set())
         if usage.get("vram_peak"):
             held.update(str(usage["gpu"]).split(","))
-    return max(len(one) for one in cards.values())
+    return max(len(card) for card in cards.values())

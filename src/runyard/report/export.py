@@ -5,15 +5,17 @@ from __future__ import annotations
 import csv
 import json
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from runyard.client.api import Api, Run
+from runyard.client.api import Api
 from runyard.client.discover import ensure_server
 from runyard.errors import RunyardError, UsageError
-from runyard.home import locate
+from runyard.home import locate, written_aside
+from runyard.report.sides import flatten
+from runyard.shapes.runs import Run
 
 if TYPE_CHECKING:
     import pandas
@@ -69,15 +71,6 @@ def _rows_of(
             yield {**about, **values}
 
 
-def flatten(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Nested values under dotted names; media stays one value."""
-    for key, value in row.items():
-        if isinstance(value, dict) and value and "_type" not in value:
-            yield from flatten(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
-
-
 def write_table(rows: Iterable[Row], target: Path | IO[str], form: str) -> int:
     """Write a table to a file, or text to a stream. Returns how many rows it has."""
     if form == "parquet":
@@ -90,15 +83,9 @@ def write_table(rows: Iterable[Row], target: Path | IO[str], form: str) -> int:
     if not isinstance(target, Path):
         return writer(rows, target)
     # Whole or not at all: a half-written table looks like a whole one.
-    aside = _beside(target)
-    try:
-        with aside.open("w", newline="", encoding="utf-8") as file:
-            count = writer(rows, file)
-        aside.replace(target)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
-    return count
+    _check_folder(target)
+    with written_aside(target) as aside, aside.open("w", newline="", encoding="utf-8") as file:
+        return writer(rows, file)
 
 
 def dataframe(
@@ -151,13 +138,13 @@ def _summary_row(run: Run, metrics: Sequence[str]) -> Row:
 
 def _write_csv(rows: Iterable[Row], file: IO[str]) -> int:
     """Runs may have logged different metrics: the columns are known when all rows are."""
-    kept = list(rows)
-    columns = list(dict.fromkeys(chain(_RUN_COLUMNS, *kept)))
+    table = list(rows)
+    columns = list(dict.fromkeys(chain(_RUN_COLUMNS, *table)))
     writer = csv.DictWriter(file, columns, lineterminator="\n")
     writer.writeheader()
-    for row in kept:
+    for row in table:
         writer.writerow({key: _cell(value) for key, value in row.items()})
-    return len(kept)
+    return len(table)
 
 
 def _write_jsonl(rows: Iterable[Row], file: IO[str]) -> int:
@@ -176,17 +163,13 @@ def _write_parquet(rows: Iterable[Row], path: Path) -> int:
         raise RunyardError(
             "Parquet needs pyarrow", said=error, mend="pip install 'runyard[export]'"
         ) from error
-    kept = list(rows)
-    columns = list(dict.fromkeys(chain(_RUN_COLUMNS, *kept)))
-    arrays = {name: _one_type([row.get(name) for row in kept]) for name in columns}
-    aside = _beside(path)
-    try:
+    table = list(rows)
+    columns = list(dict.fromkeys(chain(_RUN_COLUMNS, *table)))
+    arrays = {name: _one_type([row.get(name) for row in table]) for name in columns}
+    _check_folder(path)
+    with written_aside(path) as aside:
         pyarrow.parquet.write_table(pyarrow.table(arrays), aside)
-        aside.replace(path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
-    return len(kept)
+    return len(table)
 
 
 def _one_type(values: list[Any]) -> list[Any]:
@@ -203,11 +186,9 @@ def _cell(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, list | dict) else value
 
 
-def _beside(target: Path) -> Path:
-    """Where a table is written until it is whole."""
+def _check_folder(target: Path) -> None:
     if not target.parent.is_dir():
         raise RunyardError(
             f"there is no folder {target.parent} to write {target.name} into",
             mend=f"mkdir -p {shlex.quote(str(target.parent))}",
         )
-    return target.with_name(f".{target.name}.part")

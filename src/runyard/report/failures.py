@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from runyard.client.sweeps import Effort, Trial
+from runyard.shapes.sweeps import Effort, Trial
 
 # Ends that are none of anybody's trouble.
 _AS_IT_SHOULD = ("finished", "stopped", "canceled", "paused", "go-on", "deleted")
@@ -37,18 +37,18 @@ def failures(
     trials: Sequence[Trial], attempts: Sequence[Effort], causes: Mapping[str, str]
 ) -> list[Failure]:
     """The most frequent first. Trials of W&B's own agents have no attempts, and count as one."""
-    named = {one["number"]: one for one in trials}
-    found: dict[str, list[Effort]] = {}
-    for one in attempts:
-        if one["cause"] is not None and one["cause"] not in _AS_IT_SHOULD:
-            found.setdefault(one["cause"], []).append(one)
-    tried = {one["trial"] for one in attempts}
+    named = {trial["number"]: trial for trial in trials}
+    by_cause: dict[str, list[Effort]] = {}
+    for attempt in attempts:
+        if attempt["cause"] is not None and attempt["cause"] not in _AS_IT_SHOULD:
+            by_cause.setdefault(attempt["cause"], []).append(attempt)
+    tried = {attempt["trial"] for attempt in attempts}
     for trial in trials:
         cause = trial["cause"] or "program"
         if trial["state"] == "failed" and trial["number"] not in tried:
-            found.setdefault(cause, []).append(_as_attempt(trial, cause))
-    told = [_failure(cause, ended, named, causes) for cause, ended in found.items()]
-    return sorted(told, key=lambda one: (-one.failed, -one.attempts, one.cause))
+            by_cause.setdefault(cause, []).append(_as_attempt(trial, cause))
+    counted = [_failure(cause, ended, named, causes) for cause, ended in by_cause.items()]
+    return sorted(counted, key=lambda failure: (-failure.failed, -failure.attempts, failure.cause))
 
 
 def _failure(
@@ -57,7 +57,7 @@ def _failure(
     trials: Mapping[int, Trial],
     causes: Mapping[str, str],
 ) -> Failure:
-    numbers = list(dict.fromkeys(one["trial"] for one in ended))
+    numbers = list(dict.fromkeys(attempt["trial"] for attempt in ended))
     last = trials.get(ended[-1]["trial"])
     code = ended[-1]["exit_code"]
     example = (last["id"] if last else "") + (f" (exit code {code})" if code else "")
@@ -72,8 +72,12 @@ def _failure(
             and trials[number]["cause"] == cause
             for number in numbers
         ),
-        seconds=sum(max(0.0, (one["ended_at"] or 0.0) - one["started_at"]) for one in ended),
-        core_seconds=sum(float((one["usage"] or {}).get("cpu_seconds", 0.0)) for one in ended),
+        seconds=sum(
+            max(0.0, (attempt["ended_at"] or 0.0) - attempt["started_at"]) for attempt in ended
+        ),
+        core_seconds=sum(
+            float((attempt["usage"] or {}).get("cpu_seconds", 0.0)) for attempt in ended
+        ),
         example=example,
         goes_on=cause in _CUT_OFF,
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 from runyard.errors import RunyardError, UsageError
+from runyard.home import written_aside
 from runyard.report.drawing.shapes import Picture, stacked
 from runyard.report.findings import Report
 
@@ -72,7 +73,7 @@ def _write_all(report: Report, folder: Path) -> Iterator[Path]:
         yield _file(folder / "plots" / f"{picture.name}.svg", svg(picture).encode())
         if has_pillow():
             yield _file(folder / "plots" / f"{picture.name}.png", png(picture))
-    beside = {one.name: f"plots/{one.name}.svg" for one in drawn}
+    beside = {picture.name: f"plots/{picture.name}.svg" for picture in drawn}
     for suffix, form in FORMS.items():
         content = markdown(report, beside) if suffix == ".md" else form(report)
         yield _file(folder / f"{_NAMES.get(suffix, 'report')}{suffix}", content.encode())
@@ -81,10 +82,10 @@ def _write_all(report: Report, folder: Path) -> Iterator[Path]:
 def _picture(report: Report, target: Path, plot: str | None) -> Path:
     from runyard.report.plots import pictures
 
-    drawn = [one for one in pictures(report) if plot in (None, one.name)]
+    drawn = [picture for picture in pictures(report) if plot in (None, picture.name)]
     if not drawn:
         what = f"the plot {plot!r} of {report.title}" if plot else f"a plot of {report.title}"
-        has = ", ".join(one.name for one in pictures(report))
+        has = ", ".join(picture.name for picture in pictures(report))
         raise RunyardError(
             f"there is nothing to draw yet for {what}",
             mend=f"it has {has}" if has else "plots come with the first trials that end",
@@ -104,39 +105,19 @@ def _as_bytes(picture: Picture, suffix: str) -> bytes:
 
 
 def _file(path: Path, content: bytes) -> Path:
-    # Beside it, so that what is half written never has its name.
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with written_aside(path) as aside:
         aside.write_bytes(content)
-        aside.replace(path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
     return path
 
 
-def _html(report: Report) -> str:
-    from runyard.report.forms.page import page
+def _by(form: str) -> Callable[[Report], str]:
+    """The function that a module of `forms` is named after, loaded when it writes."""
 
-    return page(report)
+    def write(report: Report) -> str:
+        text: str = getattr(import_module(f"runyard.report.forms.{form}"), form)(report)
+        return text
 
-
-def _markdown(report: Report) -> str:
-    from runyard.report.forms.markdown import markdown
-
-    return markdown(report)
-
-
-def _latex(report: Report) -> str:
-    from runyard.report.forms.latex import latex
-
-    return latex(report)
-
-
-def _text(report: Report) -> str:
-    from runyard.report.forms.text import text
-
-    return text(report)
+    return write
 
 
 def _json(report: Report) -> str:
@@ -154,11 +135,11 @@ def _csv(report: Report) -> str:
 
 
 FORMS: dict[str, Callable[[Report], str]] = {
-    ".html": _html,
-    ".md": _markdown,
-    ".tex": _latex,
+    ".html": _by("page"),
+    ".md": _by("markdown"),
+    ".tex": _by("latex"),
     ".csv": _csv,
     ".json": _json,
-    ".txt": _text,
+    ".txt": _by("text"),
 }
 _NAMES = {".csv": "trials"}

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from runyard.client.jobs import Job
-from runyard.client.sweeps import Columns, Effort, Importance, Sweep, Trial, Work
 from runyard.report.advice import DEFAULT, Change, Margins, alike, changes, wishes
 from runyard.report.efficiency import Use, is_in, use_of, use_outside
 from runyard.report.failures import Failure, failures
 from runyard.report.repeats import Repeats
 from runyard.report.settings import Aim, Setting
+from runyard.shapes.jobs import Job
+from runyard.shapes.sweeps import Effort, Importance, Sweep, Trial, TrialColumns, Work
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class Group:
 
     def total(self, name: str) -> float | None:
         """A figure of all its jobs; None where nobody knows any."""
-        return add([getattr(one, name) for one in self.uses])
+        return add([getattr(use, name) for use in self.uses])
 
     def most(self, name: str) -> float | None:
-        found = [getattr(one, name) for one in self.uses]
-        return max((one for one in found if one is not None), default=None)
+        values = [getattr(use, name) for use in self.uses]
+        return max((value for value in values if value is not None), default=None)
 
     def to_json(self) -> dict[str, Any]:
         sums = (
@@ -50,10 +50,10 @@ class Group:
         return {
             "jobs": [job["job_id"] for job in self.jobs],
             "asked": dict(self.asked),
-            "source": sorted({one.source for one in self.uses}),
+            "source": sorted({use.source for use in self.uses}),
             **{name: self.total(name) for name in sums},
             **{name: self.most(name) for name in largest},
-            "changes": [one.to_json() for one in self.changes],
+            "changes": [change.to_json() for change in self.changes],
         }
 
 
@@ -66,7 +66,7 @@ class Outcome:
     aims: Sequence[Aim] = ()
     settings: Sequence[Setting] = ()
     """The best first; with several aims, the Pareto front."""
-    columns: Columns | None = None
+    columns: TrialColumns | None = None
     importance: Importance | None = None
     repeats: Sequence[Repeats] = ()
     """Where no metric was named: every number that the trials have in common."""
@@ -90,16 +90,16 @@ class Outcome:
                 {"name": aim.name, "goal": "maximize" if aim.maximize else "minimize"}
                 for aim in self.aims
             ],
-            "best": [_plain(one.to_json(self.aims)) for one in self.settings],
+            "best": [_plain(setting.to_json(self.aims)) for setting in self.settings],
             "is_front": self.is_front,
             "importance": self.importance,
             "convergence": self.columns["convergence"] if self.columns else [],
-            "over_seeds": [one.to_json() for one in self.repeats],
+            "over_seeds": [repeat.to_json() for repeat in self.repeats],
         }
 
 
 def _plain(setting: dict[str, Any]) -> dict[str, Any]:
-    return {**setting, "trials": [one["id"] for one in setting["trials"]]}
+    return {**setting, "trials": [trial["id"] for trial in setting["trials"]]}
 
 
 @dataclass(frozen=True)
@@ -129,10 +129,10 @@ class Report:
     @property
     def counted(self) -> list[Group]:
         """Those in jobs, which cost hours; where there are none, all."""
-        return [one for one in self.groups if one.jobs] or list(self.groups)
+        return [group for group in self.groups if group.jobs] or list(self.groups)
 
     def total(self, name: str) -> float | None:
-        return add([one.total(name) for one in self.counted])
+        return add([group.total(name) for group in self.counted])
 
     def wasted(self, kind: str) -> float | None:
         """Seconds of `cpu` or `gpu` that were idle, or went into what failed."""
@@ -157,9 +157,9 @@ class Report:
                 "cpu_wasted": _hours(self.wasted("cpu")),
                 "gpu_wasted": _hours(self.wasted("gpu")),
             },
-            "jobs": [one.to_json() for one in self.groups],
-            "failures": [one.to_json() for one in self.failures],
-            "sweeps": [one.to_json() for one in self.outcomes],
+            "jobs": [group.to_json() for group in self.groups],
+            "failures": [failure.to_json() for failure in self.failures],
+            "sweeps": [outcome.to_json() for outcome in self.outcomes],
             "alone": self.alone,
             "trials": list(self.tries),
         }
@@ -170,7 +170,7 @@ def _hours(seconds: float | None) -> float | None:
 
 
 def add(values: Sequence[float | None]) -> float | None:
-    known = [one for one in values if one is not None]
+    known = [value for value in values if value is not None]
     return sum(known) if known else None
 
 
@@ -188,7 +188,9 @@ def groups_of(
         Group([job for job, _ in pairs], [use for _, use in pairs], _advice(pairs, margins))
         for pairs in alone.values()
     ]
-    groups.sort(key=lambda one: -((one.total("cpu_held") or 0) + 20 * (one.total("gpu_held") or 0)))
+    groups.sort(
+        key=lambda group: -((group.total("cpu_held") or 0) + 20 * (group.total("gpu_held") or 0))
+    )
     return groups
 
 
@@ -199,10 +201,12 @@ def group_outside(
     attempts: list[Effort] = []
     for work in works.values():
         inside = {
-            one["key"] for one in work["agents"] if any(is_in(job, one["job"]) for job in jobs)
+            agent["key"]
+            for agent in work["agents"]
+            if any(is_in(job, agent["job"]) for job in jobs)
         }
-        attempts += [one for one in work["attempts"] if one["agent"] not in inside]
-    if not any(one["usage"] for one in attempts):
+        attempts += [attempt for attempt in work["attempts"] if attempt["agent"] not in inside]
+    if not any(attempt["usage"] for attempt in attempts):
         return None
     return Group([], [use_outside(attempts, now=now)], wishes(attempts, now=now, margins=margins))
 
@@ -214,34 +218,36 @@ def _advice(pairs: Sequence[tuple[Job, Use]], margins: Margins) -> list[Change]:
 
 def failures_of(outcomes: Sequence[Outcome], works: Mapping[int, Work]) -> list[Failure]:
     """Over all sweeps."""
-    found: dict[str, Failure] = {}
+    by_cause: dict[str, Failure] = {}
     for outcome in outcomes:
         work = works[outcome.sweep["key"]]
-        for one in failures(outcome.trials, work["attempts"], work["causes"]):
-            before = found.get(one.cause)
+        for failure in failures(outcome.trials, work["attempts"], work["causes"]):
+            before = by_cause.get(failure.cause)
             if before is not None:
-                one = replace(
+                failure = replace(
                     before,
-                    attempts=before.attempts + one.attempts,
-                    trials=before.trials + one.trials,
-                    failed=before.failed + one.failed,
-                    seconds=before.seconds + one.seconds,
-                    core_seconds=before.core_seconds + one.core_seconds,
+                    attempts=before.attempts + failure.attempts,
+                    trials=before.trials + failure.trials,
+                    failed=before.failed + failure.failed,
+                    seconds=before.seconds + failure.seconds,
+                    core_seconds=before.core_seconds + failure.core_seconds,
                 )
-            found[one.cause] = one
-    return sorted(found.values(), key=lambda one: (-one.failed, -one.attempts, one.cause))
+            by_cause[failure.cause] = failure
+    return sorted(
+        by_cause.values(), key=lambda failure: (-failure.failed, -failure.attempts, failure.cause)
+    )
 
 
 def tries_of(outcome: Outcome, work: Work) -> list[dict[str, Any]]:
     """A row a trial: what it was given, what it came to, and what it used over all attempts."""
     of_trial: dict[int, list[Effort]] = {}
-    for one in work["attempts"]:
-        of_trial.setdefault(one["trial"], []).append(one)
-    workers = {one["key"]: one for one in work["agents"]}
+    for attempt in work["attempts"]:
+        of_trial.setdefault(attempt["trial"], []).append(attempt)
+    workers = {agent["key"]: agent for agent in work["agents"]}
     rows = []
     for trial in outcome.trials:
         efforts = of_trial.get(trial["number"], [])
-        jobs = [workers[one["agent"]]["job"] for one in efforts if one["agent"] in workers]
+        jobs = [workers[effort["agent"]]["job"] for effort in efforts if effort["agent"] in workers]
         rows.append(
             {
                 "run": trial["id"],
@@ -264,9 +270,11 @@ def tries_of(outcome: Outcome, work: Work) -> list[dict[str, Any]]:
 
 
 def _used(efforts: Sequence[Effort]) -> dict[str, float | None]:
-    usages = [one["usage"] for one in efforts if one["usage"]]
-    told: dict[str, float | None] = {"cpu_seconds": add([one.get("cpu_seconds") for one in usages])}
+    usages = [effort["usage"] for effort in efforts if effort["usage"]]
+    used: dict[str, float | None] = {
+        "cpu_seconds": add([usage.get("cpu_seconds") for usage in usages])
+    }
     for name in ("memory_peak", "vram_peak", "gpu_use"):
-        found = [one[name] for one in usages if name in one]
-        told[name] = max(found) if found else None
-    return told
+        values = [usage[name] for usage in usages if name in usage]
+        used[name] = max(values) if values else None
+    return used

@@ -12,6 +12,7 @@ from runyard.report.drawing.shapes import Box, Dot, Line, Picture, Shape, Words,
 from runyard.report.findings import Group, Outcome, Report
 from runyard.report.results import MOST_BEST
 from runyard.report.tables import hours, measure
+from runyard.shapes.sweeps import Tick
 
 Item = TypeVar("Item")
 WIDTH, HEIGHT = 560.0, 290.0
@@ -24,20 +25,20 @@ _MOST_DOTS = 1500
 
 def pictures(report: Report) -> list[Picture]:
     """All that there is something to draw for."""
-    found = [_resources(report), _hours(report), _failures(report)]
+    drawn = [_resources(report), _hours(report), _failures(report)]
     outcome = report.outcome
     if outcome is not None:
         draw: Sequence[Callable[[Outcome], Picture | None]] = (
             _convergence, _front, _seeds, _importance, _slices,
         )  # fmt: skip
-        found += [one(outcome) for one in draw]
-    return [one for one in found if one is not None]
+        drawn += [plot(outcome) for plot in draw]
+    return [picture for picture in drawn if picture is not None]
 
 
 def _resources(report: Report) -> Picture | None:
     """What was used of what was asked for, resource by resource, in the costliest jobs."""
-    asked = [group for group in report.groups if group.jobs]
-    rows = _shares(asked[0]) if asked else []
+    groups = [group for group in report.groups if group.jobs]
+    rows = _shares(groups[0]) if groups else []
     if not rows:
         return None
     bars = [(name, [(share, "accent" if share <= 1 else "bad")], f"{100 * share:.0f} %")
@@ -77,23 +78,28 @@ def _hours(report: Report) -> Picture | None:
 def _failures(report: Report) -> Picture | None:
     if len(report.failures) < 2:
         return None
-    most = max(one.attempts for one in report.failures)
-    bars = [(one.words, [(float(one.attempts), "warn" if one.goes_on else "bad")],
-             str(one.attempts)) for one in report.failures]  # fmt: skip
+    most = max(failure.attempts for failure in report.failures)
+    bars = [(failure.words, [(float(failure.attempts), "warn" if failure.goes_on else "bad")],
+             str(failure.attempts)) for failure in report.failures]  # fmt: skip
     legend = [("bad", "failed"), ("warn", "cut off, goes on")]
-    legend = [one for one in legend if any(one[0] == parts[0][1] for _, parts, _ in bars)]
+    legend = [entry for entry in legend if any(entry[0] == parts[0][1] for _, parts, _ in bars)]
     return _bars("failures", "Attempts that did not get through", bars, most=most, legend=legend)
 
 
 def _importance(outcome: Outcome) -> Picture | None:
-    told = outcome.importance
-    if told is None or not told["parameters"]:
+    importance = outcome.importance
+    if importance is None or not importance["parameters"]:
         return None
-    bars = [(one["name"], [(one["share"], "accent" if one["is_sure"] else "pale")],
-             f"{100 * one['share']:.0f} %") for one in told["parameters"]]  # fmt: skip
-    most = max(0.01, *(one["share"] for one in told["parameters"]))
+    bars = [
+        (row["name"], [(row["share"], "accent" if row["is_sure"] else "pale")],
+         f"{100 * row['share']:.0f} %")
+        for row in importance["parameters"]
+    ]  # fmt: skip
+    most = max(0.01, *(row["share"] for row in importance["parameters"]))
     legend = (("accent", "sure"), ("pale", "no more than chance"))
-    return _bars("importance", f"What {told['metric']} depends on", bars, most=most, legend=legend)
+    return _bars(
+        "importance", f"What {importance['metric']} depends on", bars, most=most, legend=legend
+    )
 
 
 def _bars(
@@ -113,7 +119,7 @@ def _bars(
     if legend:
         shapes += _legend(legend, top)
         top += 22
-    for place, (words, parts, said) in enumerate(bars):
+    for place, (words, parts, value_text) in enumerate(bars):
         y = top + place * _ROW
         shapes.append(Words(room, y + 11, cut(words, room), "text", anchor="end"))
         if ground is not None:
@@ -121,9 +127,9 @@ def _bars(
         at = begin
         for value, role in parts:
             width = min(end - at, (end - begin) * value / most)
-            shapes.append(Box(at, y, width, _BAR, role, f"{words}: {said}"))
+            shapes.append(Box(at, y, width, _BAR, role, f"{words}: {value_text}"))
             at += max(0.0, width)
-        shapes.append(Words(end + 8, y + 11, said, "text"))
+        shapes.append(Words(end + 8, y + 11, value_text, "text"))
     return Picture(name, title, WIDTH, top + len(bars) * _ROW, shapes)
 
 
@@ -206,40 +212,42 @@ def _front(outcome: Outcome) -> Picture | None:
         return None
     first, second = (columns["measured"].get(aim.name, []) for aim in outcome.aims)
     both = [
-        (columns["trials"]["number"][place], one, other)
-        for place, (one, other) in enumerate(zip(first, second, strict=False))
-        if _counts(outcome, place, one) and _counts(outcome, place, other)
+        (columns["trials"]["number"][place], *pair)
+        for place, pair in enumerate(zip(first, second, strict=False))
+        if all(_counts(outcome, place, value) for value in pair)
     ]
     if len(both) < 2:
         return None
-    x = scale_of([one for _, one, _ in both], _LEFT, WIDTH - _RIGHT)
-    y = scale_of([other for _, _, other in both], HEIGHT - _BOTTOM, _TOP + 22)
+    x = scale_of([x_value for _, x_value, _ in both], _LEFT, WIDTH - _RIGHT)
+    y = scale_of([y_value for _, _, y_value in both], HEIGHT - _BOTTOM, _TOP + 22)
     names = [aim.name for aim in outcome.aims]
     shapes = _frame(f"{names[1]} against {names[0]}", x, y, names[0], names[1])
     shapes += _legend((("pale", "a trial"), ("accent", "Pareto front")), _TOP - 8)
     front = set(columns["front"])
-    best = sorted((one, other) for trial, one, other in both if trial in front)
+    best = sorted((x_value, y_value) for trial, x_value, y_value in both if trial in front)
     shapes += [
-        Dot(x(one), y(other), 3.2, "pale")
-        for trial, one, other in _thinned(both)
+        Dot(x(x_value), y(y_value), 3.2, "pale")
+        for trial, x_value, y_value in _thinned(both)
         if trial not in front
     ]
     if len(best) > 1:
-        shapes.append(Line(tuple((x(one), y(other)) for one, other in best), "accent", 1.2))
-    shapes += [Dot(x(one), y(other), 4, "accent") for one, other in best]
+        shapes.append(
+            Line(tuple((x(x_value), y(y_value)) for x_value, y_value in best), "accent", 1.2)
+        )
+    shapes += [Dot(x(x_value), y(y_value), 4, "accent") for x_value, y_value in best]
     return Picture("front", "Pareto front", WIDTH, HEIGHT, shapes)
 
 
 def _seeds(outcome: Outcome) -> Picture | None:
     """The best settings: mean and deviation, and every seed."""
-    shown = [one for one in outcome.settings[:MOST_BEST] if len(one.trials) > 1]
+    shown = [setting for setting in outcome.settings[:MOST_BEST] if len(setting.trials) > 1]
     if not shown or not outcome.aims:
         return None
     metric = outcome.aims[0].name
-    values = [[trial["metrics"][metric] for trial in one.trials] for one in shown]
-    labels = [f"{place}  {one.trials[0]['id']}" for place, one in enumerate(shown, 1)]
+    values = [[trial["metrics"][metric] for trial in setting.trials] for setting in shown]
+    labels = [f"{place}  {setting.trials[0]['id']}" for place, setting in enumerate(shown, 1)]
     begin = min(220.0, max(width_of(label) for label in labels) + 16)
-    x = scale_of([value for one in values for value in one], begin, WIDTH - 150)
+    x = scale_of([value for seeds in values for value in seeds], begin, WIDTH - 150)
     height = 40 + len(shown) * _ROW
     shapes: list[Shape] = [
         Words(0, 16, f"{metric} over seeds: mean ± deviation", "text", 13, is_bold=True)
@@ -247,27 +255,29 @@ def _seeds(outcome: Outcome) -> Picture | None:
     for value, words in x.ticks(6):
         shapes.append(Line(((x(value), 28), (x(value), height - 6)), "line"))
         shapes.append(Words(x(value), height + 10, words, size=11, anchor="middle"))
-    for place, (one, seeds) in enumerate(zip(shown, values, strict=True)):
+    for place, (setting, seeds) in enumerate(zip(shown, values, strict=True)):
         y = 42 + place * _ROW
-        mean, away = one.means[0], one.deviations[0] or 0.0
+        mean, away = setting.means[0], setting.deviations[0] or 0.0
         shapes.append(Words(begin - 8, y + 4, labels[place], "text", anchor="end"))
         shapes.append(Line(((x(mean - away), y), (x(mean + away), y)), "accent", 2))
         shapes += [Dot(x(value), y, 2.6, "pale") for value in seeds]
         shapes.append(Dot(x(mean), y, 4, "accent"))
-        shapes.append(Words(WIDTH - 134, y + 4, measure(mean, one.deviations[0]), size=11))
+        shapes.append(Words(WIDTH - 134, y + 4, measure(mean, setting.deviations[0]), size=11))
     return Picture("seeds", f"{metric} over seeds", WIDTH, height + 18, shapes)
 
 
 def _slices(outcome: Outcome) -> Picture | None:
     """The metric against each parameter that matters, all trials."""
-    columns, told = outcome.columns, outcome.importance
-    if columns is None or told is None or not told["parameters"] or not outcome.aims:
+    columns, importance = outcome.columns, outcome.importance
+    if columns is None or importance is None or not importance["parameters"] or not outcome.aims:
         return None
     metric = outcome.aims[0].name
-    known = {one["name"]: one for one in columns["parameters"]}
-    chosen = [one["name"] for one in told["parameters"] if one["name"] in known][:_MOST_SLICES]
+    known = {parameter["name"]: parameter for parameter in columns["parameters"]}
+    chosen = [
+        parameter["name"] for parameter in importance["parameters"] if parameter["name"] in known
+    ][:_MOST_SLICES]
     measured = columns["measured"].get(metric, [])
-    values = [one for place, one in enumerate(measured) if _counts(outcome, place, one)]
+    values = [row for place, row in enumerate(measured) if _counts(outcome, place, row)]
     if not chosen or len(values) < 2:
         return None
     gap = 14.0
@@ -293,14 +303,14 @@ def _slices(outcome: Outcome) -> Picture | None:
     return Picture("slices", f"{metric} against parameters", WIDTH, HEIGHT, shapes)
 
 
-def _ticks(ticks: Sequence[dict[str, object]], x: Scale, y: float) -> list[Shape]:
+def _ticks(ticks: Sequence[Tick], x: Scale, y: float) -> list[Shape]:
     """As many as there is room for; the first and the last rather than those between."""
     shapes: list[Shape] = []
     taken: list[tuple[float, float]] = []
     order = [*ticks[:1], *ticks[-1:], *ticks[1:-1]] if len(ticks) > 2 else list(ticks)
     for tick in order:
         words = cut(number(tick["value"]), 60, 10)
-        half, at = width_of(words, 10) / 2, x(float(str(tick["place"])))
+        half, at = width_of(words, 10) / 2, x(tick["place"])
         if all(at + half + 4 < begin or at - half - 4 > end for begin, end in taken):
             taken.append((at - half, at + half))
             shapes.append(Words(at, y, words, size=10, anchor="middle"))

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runyard.client.api import Run
-from runyard.client.sweeps import Trial
 from runyard.report.differences import Sample
 from runyard.report.sides import OWN, flat, side_of
+from runyard.shapes.runs import Run
+from runyard.shapes.sweeps import Trial
 
 
 @dataclass(frozen=True)
@@ -28,21 +28,21 @@ class Repeats:
             "values": dict(self.values),
             "runs": self.runs,
             "metrics": {
-                name: {"mean": one.mean, "deviation": one.deviation}
-                for name, one in self.samples.items()
+                name: {"mean": sample.mean, "deviation": sample.deviation}
+                for name, sample in self.samples.items()
             },
         }
 
 
 def repeats_of(trials: Sequence[Trial], runs: Sequence[Run]) -> list[Repeats]:
     """Trials that finished, those together that differ in their seeds alone."""
-    by_id = {one["id"]: one for one in runs}
+    by_id = {run["id"]: run for run in runs}
     groups: dict[str, list[Trial]] = {}
     for trial in trials:
         if trial["state"] == "finished" and trial["id"] in by_id:
             same = json.dumps(_setting(trial["values"]), sort_keys=True, default=str)
             groups.setdefault(same, []).append(trial)
-    return [_repeats(group, [by_id[one["id"]] for one in group]) for group in groups.values()]
+    return [_repeats(group, [by_id[trial["id"]] for trial in group]) for group in groups.values()]
 
 
 def _repeats(trials: Sequence[Trial], runs: Sequence[Run]) -> Repeats:

@@ -24,16 +24,19 @@ def best(outcome: Outcome) -> Section | None:
     if not outcome.settings:
         return Section("Best trials", (f"No trial has a value of {names} yet.",))
     shown = outcome.settings[:MOST_BEST]
-    names_of = list(dict.fromkeys(name for one in shown for name in one.values))
+    names_of = list(dict.fromkeys(name for setting in shown for name in setting.values))
     rows = tuple(
         (
             str(place),
-            one.trials[0]["id"],
-            *(measure(mean, away) for mean, away in zip(one.means, one.deviations, strict=True)),
-            *([str(len(one.trials))] if _has_seeds(outcome) else []),
-            *(number(one.values[name]) if name in one.values else "-" for name in names_of),
+            setting.trials[0]["id"],
+            *(
+                measure(mean, away)
+                for mean, away in zip(setting.means, setting.deviations, strict=True)
+            ),
+            *([str(len(setting.trials))] if _has_seeds(outcome) else []),
+            *(number(setting.values[name]) if name in setting.values else "-" for name in names_of),
         )
-        for place, one in enumerate(shown, 1)
+        for place, setting in enumerate(shown, 1)
     )
     head = (
         "",
@@ -54,26 +57,28 @@ def best(outcome: Outcome) -> Section | None:
 
 
 def _has_seeds(outcome: Outcome) -> bool:
-    return any(len(one.trials) > 1 for one in outcome.settings)
+    return any(len(setting.trials) > 1 for setting in outcome.settings)
 
 
 def over_seeds(outcome: Outcome) -> Section | None:
-    many = [one for one in outcome.repeats if one.samples]
+    many = [repeat for repeat in outcome.repeats if repeat.samples]
     if not many:
         return None
-    metrics = list(dict.fromkeys(name for one in many for name in one.samples))[:_MOST_METRICS]
+    metrics = list(dict.fromkeys(name for repeat in many for name in repeat.samples))[
+        :_MOST_METRICS
+    ]
     rows = tuple(
         (
-            one.name,
-            str(one.runs),
+            repeat.name,
+            str(repeat.runs),
             *(
-                measure(one.samples[name].mean, one.samples[name].deviation)
-                if name in one.samples
+                measure(repeat.samples[name].mean, repeat.samples[name].deviation)
+                if name in repeat.samples
                 else "-"
                 for name in metrics
             ),
         )
-        for one in many[:MOST_BEST]
+        for repeat in many[:MOST_BEST]
     )
     table = Table("over-seeds", "over seeds", ("setting", "runs", *metrics), rows,
                   frozenset(range(1, 2 + len(metrics))))  # fmt: skip
@@ -84,42 +89,40 @@ def over_seeds(outcome: Outcome) -> Section | None:
 def parameters(outcome: Outcome) -> Section | None:
     if outcome.columns is None or not outcome.columns["parameters"]:
         return None
-    told, said = (
-        outcome.importance,
-        "How much each matters is not known: the sweep's file names no metric.",
-    )
+    fit = outcome.importance
+    words = "How much each matters is not known: the sweep's file names no metric."
     shares: dict[str, str] = {}
-    if told is not None and told["explained"] is not None:
-        for one in told["parameters"]:
-            sure = "" if one["is_sure"] else " ?"
-            shares[one["name"]] = f"{100 * one['share']:.0f} %{sure}"
-        said = (
-            f"The parameters explain {100 * told['explained']:.0f} % of how {told['metric']} "
-            f"differs over {told['trials']} trials. ? is no more than chance would give."
+    if fit is not None and fit["explained"] is not None:
+        for parameter in fit["parameters"]:
+            sure = "" if parameter["is_sure"] else " ?"
+            shares[parameter["name"]] = f"{100 * parameter['share']:.0f} %{sure}"
+        words = (
+            f"The parameters explain {100 * fit['explained']:.0f} % of how {fit['metric']} "
+            f"differs over {fit['trials']} trials. ? is no more than chance would give."
         )
-    elif told is not None:
-        said = (
-            f"Importance needs {told['needed']} trials with results; there are {told['trials']}."
-            if told["trials"] < told["needed"]
+    elif fit is not None:
+        words = (
+            f"Importance needs {fit['needed']} trials with results; there are {fit['trials']}."
+            if fit["trials"] < fit["needed"]
             else "All trials came to the same: nothing tells the parameters apart."
         )
     best = outcome.settings[0].values if outcome.settings else {}
     order = sorted(
         outcome.columns["parameters"],
-        key=lambda one: -float(shares.get(one["name"], "-1 %").partition(" ")[0]),
+        key=lambda parameter: -float(shares.get(parameter["name"], "-1 %").partition(" ")[0]),
     )
     rows = tuple(
         (
-            one["name"],
-            _searched(one),
-            shares.get(one["name"], "-"),
-            number(best[one["name"]]) if one["name"] in best else "-",
+            parameter["name"],
+            _searched(parameter),
+            shares.get(parameter["name"], "-"),
+            number(best[parameter["name"]]) if parameter["name"] in best else "-",
         )
-        for one in order
+        for parameter in order
     )
     head = ("parameter", "searched", "importance", "best")
     table = Table("parameters", "parameters", head, rows, frozenset({2, 3}))
-    return Section("Parameters", (said,), (), (table,), ("importance", "slices"))
+    return Section("Parameters", (words,), (), (table,), ("importance", "slices"))
 
 
 def _searched(parameter: Mapping[str, Any]) -> str:
@@ -127,8 +130,8 @@ def _searched(parameter: Mapping[str, Any]) -> str:
     choices = [number(tick["value"]) for tick in parameter["ticks"]]
     if parameter["categories"] and len(choices) == parameter["categories"] <= _MOST_CHOICES:
         return ", ".join(choices)
-    said: str = parameter["said"]
-    return said
+    range_text: str = parameter["said"]
+    return range_text
 
 
 def convergence(outcome: Outcome) -> Section | None:
@@ -136,8 +139,8 @@ def convergence(outcome: Outcome) -> Section | None:
         return None
     steps = outcome.columns["convergence"]
     counted = sum(
-        one["value"] is not None and one["state"] in ("finished", "stopped")
-        for one in outcome.trials
+        trial["value"] is not None and trial["state"] in ("finished", "stopped")
+        for trial in outcome.trials
     )
     last, first = steps[-1], steps[0]
     words = (
@@ -156,14 +159,16 @@ def sweeps(report: Report) -> Section:
         return Section("Sweeps", ("This project has no sweeps and no runs yet.",))
     rows = tuple(
         (
-            one.sweep["name"] if one.sweep["name"] != one.sweep["id"] else one.sweep["id"],
-            one.sweep["state"],
-            str(one.sweep["trials"]),
-            str(one.counts.get("failed", 0)),
-            duration(sum(trial["seconds"] for trial in one.trials)),
-            _best_words(one),
+            outcome.sweep["name"]
+            if outcome.sweep["name"] != outcome.sweep["id"]
+            else outcome.sweep["id"],
+            outcome.sweep["state"],
+            str(outcome.sweep["trials"]),
+            str(outcome.counts.get("failed", 0)),
+            duration(sum(trial["seconds"] for trial in outcome.trials)),
+            _best_words(outcome),
         )
-        for one in report.outcomes
+        for outcome in report.outcomes
     )
     head = ("sweep", "state", "trials", "failed", "time", "best")
     tables = (Table("sweeps", "sweeps", head, rows, frozenset({2, 3, 4})),) if rows else ()

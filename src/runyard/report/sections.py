@@ -8,38 +8,38 @@ from runyard.report.tables import Section, hours, measure
 
 
 def sections(report: Report) -> list[Section]:
-    found = [costs.asked_and_used(report), costs.savings(report), costs.failures(report)]
+    parts = [costs.asked_and_used(report), costs.savings(report), costs.failures(report)]
     outcome = report.outcome
     if outcome is not None:
         draw = (results.best, results.over_seeds, results.parameters, results.convergence)
-        found += [one(outcome) for one in draw]
+        parts += [make(outcome) for make in draw]
     if report.kind == "project":
-        found.append(results.sweeps(report))
+        parts.append(results.sweeps(report))
     if report.kind == "job":
-        found.append(costs.trials(report))
-    return [one for one in found if one is not None]
+        parts.append(costs.trials(report))
+    return [section for section in parts if section is not None]
 
 
 def in_short(report: Report) -> list[tuple[str, str]]:
     """The figures that are read first, each with its name."""
-    found: list[tuple[str, str]] = []
+    figures: list[tuple[str, str]] = []
     outcome = report.outcome
     if outcome is not None and outcome.settings and outcome.aims:
         best = outcome.settings[0]
-        found.append((f"best {outcome.aims[0].name}", measure(best.means[0], best.deviations[0])))
+        figures.append((f"best {outcome.aims[0].name}", measure(best.means[0], best.deviations[0])))
     if outcome is not None:
         ended = sum(outcome.counts.get(state, 0) for state in ("finished", "stopped"))
-        found.append(("trials finished", f"{ended} of {outcome.sweep['trials']}"))
+        figures.append(("trials finished", f"{ended} of {outcome.sweep['trials']}"))
     for kind, name in (("gpu", "GPU-hours"), ("cpu", "core-hours")):
         held, wasted = report.total(f"{kind}_held"), report.wasted(kind)
         if held and wasted is not None:
-            found.append((f"{name} wasted", f"{hours(wasted)} of {hours(held)}"))
+            figures.append((f"{name} wasted", f"{hours(wasted)} of {hours(held)}"))
         elif held:
-            found.append((f"{name} held", hours(held)))
+            figures.append((f"{name} held", hours(held)))
     used = report.total("cpu_used")
     if used is not None and not report.total("cpu_held"):
-        found.append(("core-hours used", hours(used)))
-    failed = sum(one.failed for one in report.failures)
+        figures.append(("core-hours used", hours(used)))
+    failed = sum(failure.failed for failure in report.failures)
     if failed:
-        found.append(("trials failed", str(failed)))
-    return found
+        figures.append(("trials failed", str(failed)))
+    return figures

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runyard.client.sweeps import Trial
+from runyard.report.differences import Sample
+from runyard.shapes.sweeps import Trial
 
 
 @dataclass(frozen=True)
@@ -60,35 +61,29 @@ def ranked(settings: Sequence[Setting], aims: Sequence[Aim]) -> list[Setting]:
     if not aims:
         return []
 
-    def costs(one: Setting) -> tuple[float, ...]:
-        return tuple(aim.cost(mean) for aim, mean in zip(aims, one.means, strict=True))
+    def costs(setting: Setting) -> tuple[float, ...]:
+        return tuple(aim.cost(mean) for aim, mean in zip(aims, setting.means, strict=True))
 
     ordered = sorted(settings, key=costs)
     if len(aims) == 1:
         return ordered
     front: list[Setting] = []
-    for one in ordered:
+    for setting in ordered:
         # Sorted so, only what came before can be better in all.
-        if not any(_dominates(costs(other), costs(one)) for other in front):
-            front.append(one)
+        if not any(_dominates(costs(other), costs(setting)) for other in front):
+            front.append(setting)
     return front
 
 
-def _dominates(one: Sequence[float], other: Sequence[float]) -> bool:
-    return one != other and all(mine <= theirs for mine, theirs in zip(one, other, strict=True))
+def _dominates(mine: Sequence[float], theirs: Sequence[float]) -> bool:
+    return mine != theirs and all(a <= b for a, b in zip(mine, theirs, strict=True))
 
 
 def _setting(group: list[Trial], aims: Sequence[Aim], seed_parameter: str | None) -> Setting:
-    means, deviations = list[float](), list[float | None]()
-    for aim in aims:
-        measured = [trial["metrics"][aim.name] for trial in group]
-        mean = sum(measured) / len(measured)
-        spread = sum((value - mean) ** 2 for value in measured)
-        means.append(mean)
-        many = len(measured) > 1
-        deviations.append(math.sqrt(spread / (len(measured) - 1)) if many else None)
+    samples = [Sample(tuple(trial["metrics"][aim.name] for trial in group)) for aim in aims]
     values = {k: v for k, v in group[0]["values"].items() if k != seed_parameter}
-    return Setting(group, values, means, deviations)
+    means = [sample.mean for sample in samples]
+    return Setting(group, values, means, [sample.deviation for sample in samples])
 
 
 def _is_number(value: object) -> bool:

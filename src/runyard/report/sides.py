@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runyard.client.api import Api, Run
+from runyard.client.api import Api
 from runyard.errors import NotFoundError, UsageError
 from runyard.report.differences import Sample
+from runyard.shapes.runs import Run
 
 # Where a program keeps the number that makes its repeats differ.
 SEED_NAMES = ("seed", "random_seed", "rng_seed")
@@ -70,7 +71,7 @@ def differing(sides: Sequence[Side]) -> list[tuple[str, list[Any]]]:
     configs = [side.config for side in sides]
     names = sorted({name for config in configs for name in config})
     rows = [(name, [config.get(name, MISSING) for config in configs]) for name in names]
-    return [(name, values) for name, values in rows if any(one != values[0] for one in values)]
+    return [(name, values) for name, values in rows if any(value != values[0] for value in values)]
 
 
 class _Missing:
@@ -83,17 +84,18 @@ class _Missing:
 MISSING = _Missing()
 
 
-def flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Nested settings under names with dots, without W&B's own."""
-    found: dict[str, Any] = {}
+def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested values under names with dots; media stays one value."""
     for name, value in values.items():
-        if not before and name.startswith("_"):
-            continue
-        if isinstance(value, Mapping) and value:
-            found.update(flat(value, f"{before}{name}."))
+        if isinstance(value, Mapping) and value and "_type" not in value:
+            yield from flatten(value, f"{prefix}{name}.")
         else:
-            found[f"{before}{name}"] = value
-    return found
+            yield f"{prefix}{name}", value
+
+
+def flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested settings under names with dots, without W&B's own."""
+    return {name: value for name, value in flatten(values) if not name.startswith("_")}
 
 
 def _numbers(run: Run) -> dict[str, float]:
@@ -115,7 +117,7 @@ def _seed_name(runs: Iterable[Run]) -> str | None:
 
 def are_repeats(settings: Sequence[Mapping[str, Any]]) -> bool:
     """Whether the values of trials differ in their seeds alone."""
-    return len({_without_seeds(one) for one in settings}) <= 1
+    return len({_without_seeds(setting) for setting in settings}) <= 1
 
 
 def _without_seeds(values: Mapping[str, Any]) -> str:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 # How long a scheduler that does not answer is asked again, and how long one question may take.
 PATIENCE_SECONDS = ANSWER_SECONDS = 120.0
+# Whoever waits for jobs asks the scheduler no more often: hundreds may wait at one controller.
+POLL_SECONDS = 15.0
 
 Notice = Callable[[str], None]
 

@@ -64,7 +64,7 @@ STATES: Mapping[str, tuple[Phase, str]] = {
     "DEADLINE": ("ended", "past its deadline"),
     "REVOKED": ("ended", "runs on another cluster"),
 }
-UNKNOWN = State("UNKNOWN", "unknown", "unknown to Slurm")
+UNKNOWN = State("UNKNOWN", "unknown", "unknown to the scheduler")
 
 
 def state_named(name: str) -> State:

@@ -10,9 +10,9 @@ from typing import Any
 from runyard.client.discover import ensure_server
 from runyard.client.environment import wandb_environment
 from runyard.client.roots import trust_of
-from runyard.client.sweeps import Sweep
 from runyard.errors import RunyardError, UsageError
 from runyard.home import Home, read_discovery
+from runyard.shapes.sweeps import Sweep
 
 
 def call_function(

@@ -9,14 +9,16 @@ from typing import Generic, TypeVar
 from runyard.actions.connect import open_server
 from runyard.actions.watching.log_events import LogLines, LogsRequest, LogText
 from runyard.actions.watching.logs import read_logs
-from runyard.client.api import Api, Run
-from runyard.client.sweeps import ENDED_STATES, Trial
+from runyard.client.api import Api
+from runyard.client.sweeps import ENDED_STATES
 from runyard.errors import NotFoundError, RunyardError, UsageError
 from runyard.home import locate
 from runyard.scripting.calls import CallFolder, Outcome, RemoteTraceback
 from runyard.scripting.options import log_notice
 from runyard.scripting.watch import Watch
 from runyard.search.tasks import NUMBER
+from runyard.shapes.runs import Run
+from runyard.shapes.sweeps import Trial
 
 T = TypeVar("T")
 _LAST_LINES = 20

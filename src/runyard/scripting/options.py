@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 
 from runyard.actions.events import Event, Notice
 from runyard.actions.tracking import ProjectOptions
-from runyard.config.flags import Flags, Given, flag, flag_fields
+from runyard.config.flags import Flags, FlagValue, flag, flag_fields
 from runyard.errors import UsageError
 from runyard.reading.kinds import Items, Unfit
 from runyard.reading.problems import nearest
@@ -123,7 +123,7 @@ def choose_place(on: str | None) -> str:
 
 def _flags(values: Mapping[str, Any]) -> Flags:
     fields = dict(flag_fields())
-    flags: dict[str, Given] = {}
+    flags: dict[str, FlagValue] = {}
     for path, value in _by_path(values, fields):
         word = path.removeprefix("resources.")
         if path not in fields:
@@ -138,9 +138,9 @@ def _flags(values: Mapping[str, Any]) -> Flags:
         except Unfit as error:
             raise UsageError(f"{word}={value!r}: {error.wanted}", mend=error.mend) from None
         if isinstance(kind, Items):
-            entries = [Given(item, str(item)) for item in typed]
+            entries = [FlagValue(item, str(item)) for item in typed]
         else:
-            entries = [Given(typed, str(value))]
+            entries = [FlagValue(typed, str(value))]
         flags[path] = flag(path, entries)
     return Flags(flags)
 

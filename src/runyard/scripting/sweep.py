@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from runyard.actions.sweeping.slots import Slots
-from runyard.client import sweeps as records
-from runyard.client.api import Run
-from runyard.client.sweeps import OPEN_STATES, Trial
+from runyard.client.sweeps import OPEN_STATES
 from runyard.errors import UsageError
 from runyard.home import Home, locate
 from runyard.schedulers.choice import HERE, has_queue
@@ -23,6 +21,10 @@ from runyard.scripting.options import (
     read_options,
 )
 from runyard.scripting.watch import Watch
+from runyard.shapes import sweeps as records
+from runyard.shapes.runs import Run
+from runyard.shapes.sweeps import Trial
+from runyard.sweep_states import ENDED_STATES
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -52,7 +54,7 @@ class Sweep(Mapping[str, Any]):
         return len(self._record)
 
     def __repr__(self) -> str:
-        ended = sum(self._record["counts"].get(state, 0) for state in records.ENDED_STATES)
+        ended = sum(self._record["counts"].get(state, 0) for state in ENDED_STATES)
         size = "" if self._record["expected"] is None else f" of {self._record['expected']}"
         return f"<Sweep {self.id} {self._record['state']}, {ended}{size} trials done>"
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from runyard.actions.connect import open_server
 from runyard.actions.sweeping.agent_process import AgentStarted
 from runyard.client.api import Api
-from runyard.client.jobs import Job
-from runyard.client.sweeps import Sweep, Trial
 from runyard.errors import RunyardError, ServerError
 from runyard.home import Home
 from runyard.scripting.options import log_notice
+from runyard.shapes.jobs import Job
+from runyard.shapes.sweeps import Sweep, Trial
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 # The jobs of one list share an answer that is not older.

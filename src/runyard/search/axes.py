@@ -1,4 +1,4 @@
-"""The values that a grid runs through: an axis a parameter, written out only when asked."""
+"""The values of a grid: one axis per parameter, computed only on demand."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Axis(Protocol):
     def value(self, index: int) -> Any: ...
 
     def index(self, value: Any) -> int | None:
-        """Where a run's value stands; None if it stands nowhere."""
+        """The index of a run's value; None if the axis does not have it."""
         ...
 
 
 @dataclass(frozen=True)
 class ListAxis:
-    """Values in the order in which they are written, each once."""
+    """Values in the order of the file, each once."""
 
     values: tuple[Any, ...]
 
@@ -61,7 +61,7 @@ class ListAxis:
 
 @dataclass(frozen=True)
 class StepAxis:
-    """start, start + step, ... The step is what numpy's arange, W&B's way, really takes."""
+    """start, start + step, ... The step is that of numpy's arange, which W&B uses."""
 
     start: float
     count: int
@@ -83,8 +83,8 @@ class StepAxis:
 
 
 def axis_of(distribution: Distribution) -> Axis | None:
-    """The axis of a distribution; None where a grid has none: any number between two bounds, or
-    values with probabilities."""
+    """The axis of a distribution; None if it has none: a continuous range, or values with
+    probabilities."""
     if isinstance(distribution, Categorical) and distribution.probabilities is None:
         return ListAxis(distribution.values)
     if isinstance(distribution, IntUniform):
@@ -93,7 +93,7 @@ def axis_of(distribution: Distribution) -> Axis | None:
         low, high, q = distribution.law.low, distribution.law.high, distribution.q
         integers = all(isinstance(number, int) for number in (low, high, q))
         start, step = (low, q) if integers else (float(low), (low + q) - low)
-        # Without max, as W&B's: 0 to 1 by 0.5 is 0 and 0.5.
+        # Without max, as in W&B: 0 to 1 by 0.5 is 0 and 0.5.
         count = -(-(high - low) // q) if integers else math.ceil((high - low) / q)
         return StepAxis(start, int(count), step)
     return None

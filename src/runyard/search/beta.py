@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 _TINY = 1e-300
-_MOST_TERMS = 100_000  # the fraction needs about sqrt(max(a, b)) of them
+_MOST_TERMS = 100_000  # the fraction needs about sqrt(max(a, b)) steps
 _MOST_STEPS = 300
-_PRECISION = 1e-14  # finer, and rounding errors move the steps to and fro
+_PRECISION = 1e-14  # with a finer bound, rounding errors make the steps oscillate
 
 
 def cumulative(x: float, a: float, b: float) -> float:
@@ -17,7 +17,7 @@ def cumulative(x: float, a: float, b: float) -> float:
     if x >= 1:
         return 1.0
     front = math.exp(_scale(a, b) + a * math.log(x) + b * math.log1p(-x))
-    # The fraction converges fast below the mean; above it, the other tail is counted.
+    # The fraction converges fast below the mean; above it, use the other tail.
     if x <= (a + 1) / (a + b + 2):
         return min(1.0, front * _fraction(x, a, b) / a)
     return max(0.0, 1 - front * _fraction(1 - x, b, a) / b)

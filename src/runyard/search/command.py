@@ -23,11 +23,11 @@ MACROS = (
     "args_json_file",
 )
 
-# The words of a command are the text that was typed: `1e5` stays `1e5`.
+# The words of a command stay as they were typed: `1e5` stays `1e5`.
 TYPED = (("command",),)
 
 _SHELLS = ("sh", "bash", "zsh", "dash", "ksh", "/bin/sh", "/bin/bash")
-# Set where a trial runs, if not where it is submitted.
+# Set on the machine where a trial runs, maybe not where it is submitted.
 _OF_THE_NODE = re.compile(r"(SLURM|CUDA|RUNYARD|WANDB|MASTER|LOCAL)_\w+|TMPDIR|RANK|WORLD_SIZE")
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][\w:.-]*)\}")
 _MACRO = re.compile(r"\$\{(.*)\}", re.DOTALL)
@@ -35,13 +35,11 @@ _VARIABLE = re.compile(r"envvar:[A-Z0-9_]*")
 
 
 def read_command(fields: Fields, names: Collection[str]) -> tuple[Any, ...] | None:
-    """The words, as they are written. `names` are the top-level parameters, which a word may take
-    in: W&B's documents show `--lr=${lr}`."""
+    """The words as in the file. A word may contain a top-level parameter (`names`): W&B's
+    documentation shows `--lr=${lr}`."""
     words = fields.items("command", "write a list, such as [python, ${program}, ${args}]")
-    if words is None:
+    if not words:  # W&B takes an empty list for the usual command, as if the key were not there.
         return None
-    if not words:
-        fields.error("command", "the command is empty", "write its words, or remove the key")
     for index, word in enumerate(words):
         _check_word(index, word, fields, names)
     if "${program}" in words and "program" not in fields:
@@ -70,14 +68,14 @@ def _check_word(index: int, word: Any, fields: Fields, names: Collection[str]) -
         mend = f"write ${{{'envvar:' + inner[7:].upper()}}}: W&B's agent knows capitals, digits, _"
     else:
         mend = choose(inner, [*MACROS, "envvar:NAME"])
-    # W&B starts the run without a word, so the values may never arrive.
+    # W&B starts the run without a warning, so the values may never arrive.
     fields.findings.warn(path, f"{show(word)} is no macro, and becomes nothing", mend)
 
 
 def unfilled(
     command: Sequence[Any], names: Collection[str], environ: Mapping[str, str]
 ) -> Iterator[Problem]:
-    """Warnings of placeholders inside longer words that would reach the program as written."""
+    """Warnings about placeholders inside longer words that nothing replaces."""
     for index, word in enumerate(command):
         if not isinstance(word, str) or _MACRO.fullmatch(word):
             continue
@@ -93,7 +91,7 @@ def unfilled(
 def _reason(
     inner: str, names: Collection[str], environ: Mapping[str, str], is_script: bool
 ) -> tuple[str, str] | None:
-    """Why nothing takes a placeholder's place, and the mend. A shell fills its own."""
+    """Why nothing replaces a placeholder, and the mend. A shell replaces its own variables."""
     if inner in MACROS:
         return ("stays as written: it is filled in only as a word of its own",
                 "write the words of the command one by one")  # fmt: skip

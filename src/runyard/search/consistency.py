@@ -1,4 +1,4 @@
-"""What several keys of a sweep have to agree on: each is right alone, and wrong together."""
+"""Checks of several keys of a sweep together: each may be right alone, but wrong together."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check_consistency(sweep: Sweep, fields: Fields) -> None:
 
 
 def check_launching(fields: Fields) -> None:
-    """W&B's keys for other schedulers and for Launch: checked as there, and of no effect here."""
+    """W&B's keys for other schedulers and for Launch: checked as in W&B, without effect here."""
     if "scheduler" in fields:
         _check_scheduler(fields)
     if "job" in fields and "image_uri" in fields:
@@ -100,7 +100,7 @@ def _check_grid(sweep: Sweep, fields: Fields) -> None:
 
 
 def _check_tasks(sweep: Sweep, fields: Fields) -> None:
-    """Point n of the grid is task n: the one parameter only numbers them."""
+    """Point n of the grid is task n: the only parameter is their number."""
     size = sweep.space.size if sweep.method == "grid" else None
     if sweep.space.top_names != {NUMBER} or size != len(sweep.options.tasks) or sweep.options.seeds:
         fields.findings.error(

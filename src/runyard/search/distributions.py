@@ -25,7 +25,7 @@ def clamp(u: float) -> float:
 
 
 class Distribution(Protocol):
-    """What one searched parameter can be."""
+    """The values that one searched parameter can have."""
 
     @property
     def categories(self) -> int:
@@ -68,7 +68,7 @@ class Categorical:
 
     @cached_property
     def _indices(self) -> dict[str, int]:
-        # Backwards: of a value that stands twice, the first place counts.
+        # Backwards, so that for a repeated value the first index counts.
         return {identity(self.options[i]): i for i in reversed(range(len(self.options)))}
 
     @cached_property
@@ -166,17 +166,17 @@ class Quantised:
             return None
         multiple = round(number / self.q)
         if not math.isclose(multiple * self.q, number, rel_tol=1e-9, abs_tol=1e-9 * self.q):
-            # Not one of ours, but a number that the model can use: an earlier run's.
+            # Not a multiple of q, but a model can use it: the value of an earlier run.
             inside = _within(number, self.law.low, self.law.high)
             return clamp(self.law.cumulative(number)) if inside else None
-        # The middle of what is rounded to this multiple, so that it decodes to itself.
+        # The middle of the interval that is rounded to this multiple, so it decodes to itself.
         below = self.law.cumulative((multiple - 0.5) * self.q)
         above = self.law.cumulative((multiple + 0.5) * self.q)
         return clamp((clamp(below) + clamp(above)) / 2) if below < above else None
 
 
 def as_number(value: Any) -> float | None:
-    """A finite number, or None: truth values and text are none."""
+    """A finite number, or None: booleans and text are not numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

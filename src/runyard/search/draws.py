@@ -1,4 +1,4 @@
-"""Points that follow from a seed and a number alone: drawn at random, or spread evenly."""
+"""Points that depend only on a seed and a number: random, or spread evenly."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from functools import lru_cache
 
 
 def draws(seed: int, number: int, count: int) -> list[float]:
-    """Draws from [0, 1) that belong to a number; the same on every machine, for ever."""
-    found: list[float] = []
-    while len(found) < count:
-        text = f"{seed} {number} {len(found)}".encode()
+    """Draws from [0, 1) for a number; always the same, on every machine."""
+    numbers: list[float] = []
+    while len(numbers) < count:
+        text = f"{seed} {number} {len(numbers)}".encode()
         words = struct.unpack("<8Q", hashlib.blake2b(text).digest())
-        found += [(word >> 11) * 2.0**-53 for word in words]
-    return found[:count]
+        numbers += [(word >> 11) * 2.0**-53 for word in words]
+    return numbers[:count]
 
 
 def quasi_random(dimensions: int, seed: int, number: int) -> list[float]:
     """Point `number` of an additive recurrence: spread evenly from the first one on.
 
-    Each coordinate goes on by a power of the root of x^(d+1) = x + 1, from a start by the seed.
+    Each coordinate advances by a power of the root of x^(d+1) = x + 1; the seed gives the start.
     """
     starts = draws(seed, -1, dimensions)
     steps = _steps(dimensions)

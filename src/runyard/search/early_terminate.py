@@ -1,4 +1,4 @@
-"""The rules by which trials can be stopped early, as a sweep file states them."""
+"""The rules of early stopping, as a sweep file states them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Hyperband:
 class Asha:
     """Asynchronous successive halving, with rungs at min_iter, min_iter*eta, … up to max_iter.
 
-    `stopping` ends what is not among the best 1/eta at a rung; `promotion` pauses every trial at
-    each rung and goes on with the best. `step` names a logged number that counts iterations;
+    `stopping` ends trials that are not among the best 1/eta at a rung; `promotion` pauses every
+    trial at each rung and continues the best. `step` names a logged number that counts iterations;
     without it, the logged values of the metric are counted.
     """
 
@@ -45,7 +45,7 @@ EarlyTerminate: TypeAlias = Hyperband | Asha
 
 
 def read_early_terminate(fields: Fields, types: tuple[str, ...]) -> EarlyTerminate | None:
-    """The rule in a mapping; `types` says which may stand where it stands."""
+    """The rule in a mapping; `types` lists the rules that are allowed there."""
     if "type" not in fields:
         fields.findings.error(fields.path, "early_terminate has no type", f"add type: {types[0]}")
         return None

@@ -18,12 +18,12 @@ WEIGHTED = "categorical_w_probabilities"
 
 @dataclass(frozen=True)
 class Form:
-    """One distribution of numbers: its keys, and what they make."""
+    """One distribution of numbers: its keys, and how they make a law."""
 
     build: Callable[[Mapping[str, Any]], Distribution]
     required: tuple[str, ...] = ()
     defaults: Mapping[str, float] = field(default_factory=dict)
-    replacement: str | None = None  # the form that W&B names instead of a deprecated one
+    replacement: str | None = None  # the form that W&B recommends instead of a deprecated one
     is_positive: bool = False  # min must be above 0
     has_exponents: bool = False  # min and max are exponents of e
 

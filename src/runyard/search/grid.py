@@ -1,7 +1,7 @@
 """A grid as arithmetic: the settings of point n, and the n of some settings.
 
-Ten million points are a product of a few small axes; nothing is written out. The order is W&B's:
-the parameter that sorts last varies fastest, each in the order in which its values are written.
+Ten million points are a product of a few small axes; no list is made. The order is that of W&B: the
+parameter that sorts last varies fastest, and values come in the order of the file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from runyard.search.space import MISSING, Space, look_up
 
 
 def point_at(space: Space, index: int) -> dict[str, Any]:
-    """The settings of one point of the grid; IndexError behind its end."""
+    """The settings of one point of the grid; IndexError after its end."""
     axes = _axes(space)
     if not 0 <= index < (space.size or 0):
         raise IndexError(f"the grid has {space.size} points, and no point {index}")
@@ -26,9 +26,9 @@ def point_at(space: Space, index: int) -> dict[str, Any]:
 
 
 def index_of(space: Space, settings: Mapping[str, Any]) -> int | None:
-    """Which point of the grid some settings are; None if they are none of its points.
+    """The number of the point with these settings; None if the grid does not have it.
 
-    Compared as W&B does: 64.0 is 64, keys that a program put into a mapping are ignored, and so are
+    Compared as in W&B: 64.0 is 64. Keys that a program added to a mapping are ignored, and so are
     constants, but not lists with one value.
     """
     index = 0

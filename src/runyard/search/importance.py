@@ -1,11 +1,11 @@
-"""How much each parameter matters: the share of the differences between trials that goes with it.
+"""How much each parameter matters: its share of the differences between trials.
 
-The trials are ranked by their metric, so one that diverged counts as the worst and not as a million
-times worse. A sum of one curve a parameter is fitted to the ranks (piecewise linear for numbers, a
-level for each category), drawn towards zero by as much as predicts best. A parameter's share is how
-much of the differences its curve accounts for; shares add up to what all of them explain. What the
-same fit finds in ranks that were shuffled is chance, and is taken off. What is left over is
-interplay between parameters, or luck.
+The trials are ranked by their metric, so a trial that diverged counts as the worst and not as a
+million times worse. A sum of one curve per parameter is fitted to the ranks (piecewise linear for
+numbers, a level for each category), shrunk towards zero by the amount that predicts best. The share
+of a parameter is the part of the differences that its curve explains; shares add up to what all of
+them explain. What the same fit finds in shuffled ranks is chance, and is subtracted. The rest is
+interaction between parameters, or noise.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PENALTIES = tuple(10.0 ** (power / 2) for power in range(-6, 8))
 
 @dataclass(frozen=True)
 class Importance:
-    """`share` of 1; `is_sure`: shuffled ranks reach it less than one time in twenty.
+    """`share`: from 0 to 1. `is_sure`: shuffled ranks reach it less than one time in twenty.
 
     `direction` from -1 to 1: whether the metric rises with the parameter; None for categories.
     """
@@ -40,9 +40,9 @@ class Importance:
 def importances(
     places: Array, categories: Sequence[int], values: Array, seed: int = 0
 ) -> list[Importance] | None:
-    """One for each column of `places` (a row a trial, NaN where it has no value).
+    """One for each column of `places` (one row per trial, NaN if it has no value).
 
-    `categories` says how many each column has, 0 for numbers. None: too few trials to tell.
+    `categories` is the number of categories of each column, 0 for numbers. None: too few trials.
     """
     usable = np.isfinite(values) | np.isinf(values)
     places, values = places[usable], values[usable]
@@ -58,21 +58,21 @@ def importances(
     shuffled = np.stack([rng.permutation(scores) for _ in range(_SHUFFLES)], axis=1)
     shares = _shares(blocks, ends, np.column_stack([scores, shuffled]))
     chance = shares[:, 1:]
-    found = []
+    result = []
     for index, count in enumerate(categories):
         share = float(shares[index, 0])
-        found.append(
+        result.append(
             Importance(
                 share=max(0.0, share - float(chance[index].mean())),
                 is_sure=share > float(np.quantile(chance[index], 0.95)) and share > 0,
                 direction=None if count else _direction(places[:, index], values),
             )
         )
-    return found
+    return result
 
 
 def _shares(blocks: Sequence[Array], ends: NDArray[np.int64], targets: Array) -> Array:
-    """For each block and target, how much of the target's variance the block accounts for."""
+    """For each block and target, the share of the target's variance that the block explains."""
     if not blocks or not ends[-1]:
         return np.zeros((len(blocks), targets.shape[1]))
     whole = np.column_stack(list(blocks))
@@ -95,22 +95,22 @@ def _shares(blocks: Sequence[Array], ends: NDArray[np.int64], targets: Array) ->
 
 
 def _best_penalty(sizes: Array, seen: Array, target: Array) -> float:
-    """Generalised cross-validation: how well each trial is told by the others."""
+    """Generalised cross-validation: how well the other trials predict each trial."""
     outside = float((target**2).sum() - (seen**2).sum())
     count = len(target)
     best: float = _PENALTIES[-1]
     least = np.inf
     for penalty in _PENALTIES:
-        kept = sizes**2 / (sizes**2 + penalty)
-        error = outside + float((((1 - kept) * seen) ** 2).sum())
-        freedom = count - 1 - float(kept.sum())
+        shrunk = sizes**2 / (sizes**2 + penalty)
+        error = outside + float((((1 - shrunk) * seen) ** 2).sum())
+        freedom = count - 1 - float(shrunk.sum())
         if freedom > 1 and error / freedom**2 < least:
             best, least = penalty, error / freedom**2
     return best
 
 
 def _curve(column: Array) -> Array:
-    """Piecewise linear through knots that hold about as many trials each; a gap counts nowhere."""
+    """Piecewise linear, with about as many trials between all knots; NaN counts nowhere."""
     there = np.isfinite(column)
     known = column[there]
     distinct = np.unique(known)
@@ -126,15 +126,15 @@ def _curve(column: Array) -> Array:
 
 
 def _levels(column: Array, count: int) -> Array:
-    """One column a category that was tried."""
-    found = [index for index in range(count) if (column == index).any()]
-    if len(found) < 2:
+    """One column for each category that was tried."""
+    tried = [index for index in range(count) if (column == index).any()]
+    if len(tried) < 2:
         return np.zeros((len(column), 0))
-    return np.stack([(column == index).astype(np.float64) for index in found], axis=1)
+    return np.stack([(column == index).astype(np.float64) for index in tried], axis=1)
 
 
 def _ranks(values: Array) -> Array:
-    """From 0 on; equal values share the mean of their places."""
+    """Ranks from 0 on; equal values share their mean rank."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     firsts = np.searchsorted(ordered, values, side="left")

@@ -1,6 +1,6 @@
 """Continuous probability laws: quantile and cumulative, each the other's inverse.
 
-Written on the standard library, because the server draws from them and never loads scipy.
+Uses only the standard library, because the server draws from them and never loads scipy.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Normal:
     def cumulative(self, x: float) -> float:
         if self.sigma == 0:
             return 0.5 if x == self.mu else float(x > self.mu)
-        # erfc, not erf: the lower tail keeps its digits.
+        # erfc, not erf: it is exact in the lower tail.
         return 0.5 * math.erfc((self.mu - x) / (self.sigma * math.sqrt(2)))
 
 

@@ -1,7 +1,7 @@
-"""Names of trials from their swept values: `bs64_lr3em3`, short, unique, good as a folder's name.
+"""Names of trials from their searched values: `bs64_lr3em3`. Short, unique, usable for folders.
 
-Only lower-case letters, digits, `-` and `_` come from values, so that a name is safe in a shell, in
-a URL and on a file system that ignores case.
+A name has only lower-case letters, digits, `-` and `_`, so it is safe in a shell, in a URL and on a
+file system that ignores case.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from runyard.search.values import SEPARATOR, identity
 
 LONGEST = 80
 LONGEST_WORD = 16
-# Three digits tell most draws apart; the later ones are for those that are not.
+# Three digits distinguish most draws; the others are for draws that are still equal.
 DIGITS = (3, 5, 8, 17)
-# A float has so many digits that say the same in binary and in decimal.
+# A float keeps so many decimal digits exactly.
 EXACT = 15
 NAMELESS = "trial"
 
@@ -43,27 +43,27 @@ def trial_name(
 
 
 def free_name(name: str, taken: Callable[[str], bool]) -> str:
-    """A name as it is, or with a number behind it where it is taken."""
+    """The name, or the name with a number behind it if it is taken."""
     return _numbered(name, taken) if taken(name) else name
 
 
 def placeholders(template: str) -> list[str]:
-    """The parameters that a template names."""
+    """The parameters in a template."""
     return _PLACEHOLDER.findall(template)
 
 
 def resolve(placeholder: str, names: Sequence[str]) -> str | None:
-    """The flat name that a placeholder means: itself, with dots between groups, or its last part
-    alone where that is clear."""
+    """The flat name of a placeholder: the whole name, with dots between groups, or only its last
+    part if that is unique."""
     if placeholder in names:
         return placeholder
     dotted = [name for name in names if name.replace(SEPARATOR, ".") == placeholder]
     last = [name for name in names if name.rsplit(SEPARATOR, 1)[-1] == placeholder]
-    return next((found[0] for found in (dotted, last) if len(found) == 1), None)
+    return next((matches[0] for matches in (dotted, last) if len(matches) == 1), None)
 
 
 def abbreviate(names: Sequence[str]) -> dict[str, str]:
-    """A short, distinct form of each name, from the names alone and so the same for every trial."""
+    """A short, distinct form of each name. It depends only on the names, not on the trial."""
     forms = {name: list(_short_forms(name)) for name in names}
     level = dict.fromkeys(names, 0)
     while True:
@@ -90,12 +90,12 @@ def abbreviate(names: Sequence[str]) -> dict[str, str]:
 
 @lru_cache(64)
 def _abbreviated(names: tuple[str, ...]) -> dict[str, str]:
-    # Each of thousands of trials of a sweep has the same names.
+    # Cached: thousands of trials of a sweep have the same names.
     return abbreviate(names)
 
 
 def shorten(value: Any, digits: int = DIGITS[0]) -> str:
-    """A value in a few letters: 0.003 is 3em3, 64 is 64, "resnet/50" is 50."""
+    """A value in a few characters: 0.003 is 3em3, 64 is 64, "resnet/50" is 50."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None:
@@ -145,13 +145,13 @@ def _fill(template: str, swept: Mapping[str, Any], digits: int) -> str:
 
 
 def _join(name: str, value: str) -> str:
-    """A dash where name and value would run into each other: opt-adam, beta1-9em1, but lr3em3."""
+    """A dash if name and value could not be separated otherwise: opt-adam, beta1-9em1; lr3em3."""
     clear = value[:1].isdigit() and not name[-1:].isdigit()
     return f"{name}{value}" if clear else f"{name}-{value}"
 
 
 def _short_forms(name: str) -> Iterator[str]:
-    """Ever longer forms: initials, then two letters a word, and so on, then the groups as well."""
+    """Longer and longer forms: initials, then two letters per word, and so on, then with groups."""
     own = _words(name.rsplit(SEPARATOR, 1)[-1])
     whole = _words(name)
     yield _take(own, 1) if len(own) > 1 else own[0] if len(own[0]) <= 5 else own[0][:3]
@@ -185,12 +185,12 @@ def _short_number(value: float, digits: int) -> str:
 
 
 def _figures(value: float, digits: int) -> tuple[str, int]:
-    """The figures of a number without its sign, rounded, and the power of ten behind the last."""
+    """The digits of a number without its sign, rounded, and the power of ten of the last one."""
     if digits <= EXACT and isinstance(value, float):
         figures, _, power = f"{abs(value):.{digits - 1}e}".partition("e")
         mantissa = figures.replace(".", "").rstrip("0")
         return mantissa, int(power) - len(mantissa) + 1
-    # By its shortest text: 0.1 has one digit, however many are asked for.
+    # From its shortest text: 0.1 has one digit, even if more are requested.
     exact = Decimal(str(value) if isinstance(value, float) else value)
     _, all_figures, last = Decimal(f"{exact:.{digits - 1}e}").normalize().as_tuple()
     return "".join(map(str, all_figures)), int(last)
@@ -212,7 +212,7 @@ def _digest(value: Any, letters: int = 6) -> str:
 
 
 def _numbered(name: str, taken: Callable[[str], bool]) -> str:
-    """name_2, name_3, …: the first that is free, found by halving, since all before are taken."""
+    """The first free name of name_2, name_3, …, by bisection, since all before it are taken."""
     stem = name[: LONGEST - 9].rstrip("_-.")
     low, high = 1, 2
     while taken(f"{stem}_{high}"):

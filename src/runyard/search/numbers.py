@@ -11,10 +11,10 @@ from runyard.reading.problems import show
 from runyard.search.distributions import LEAST, MOST, Distribution, Quantised
 from runyard.search.forms import FORMS, Form
 
-# exp() of more is no number any more.
+# exp() of more overflows.
 LARGEST_EXPONENT = 700
 LARGEST_INTEGER = 2**63
-# Beyond this many steps of q a float no longer holds single ones.
+# Beyond this many steps of q, a float cannot distinguish single steps.
 MOST_STEPS = 2**53
 
 
@@ -81,7 +81,7 @@ def _check_bounds(name: str, form: Form, keys: Mapping[str, Any], fields: Fields
 
 
 def _check_range(name: str, form: Form, keys: Mapping[str, Any], fields: Fields) -> bool:
-    """The outermost values are numbers, and q is no finer than numbers are."""
+    """Check that the outermost values are finite, and that q is not finer than a float."""
     try:
         built = form.build(keys)
         ends = (float(built.decode(LEAST)), float(built.decode(MOST)))

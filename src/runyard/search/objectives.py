@@ -1,4 +1,4 @@
-"""What a sweep is after: metrics to make small or large, and bounds to keep."""
+"""The objectives of a sweep: metrics to minimise or maximise, and constraints."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ CONSTRAINT_KEYS = ("metric", "max", "min")
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that runs log. `impute` None: the file does not say; `impute_while_running` None:
-    a running trial does not count."""
+    """A logged number. `impute` None: the file does not set it. `impute_while_running` None: a
+    running trial does not count."""
 
     name: str
     goal: Goal = "minimize"
@@ -39,7 +39,7 @@ class Constraint:
     direction: Literal["max", "min"]
 
     def excess(self, value: float) -> float:
-        """How far a value is over the bound; kept when it is 0 or below."""
+        """How far a value is beyond the bound; 0 or less: the constraint holds."""
         return value - self.bound if self.direction == "max" else self.bound - value
 
 

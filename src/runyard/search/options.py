@@ -1,9 +1,9 @@
-"""The `runyard:` key of a sweep file: what W&B's file has no word for."""
+"""The `runyard:` key of a sweep file: options that W&B's files do not have."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -15,35 +15,18 @@ from runyard.search.parameters import NAME
 from runyard.search.tasks import Task, read_tasks
 
 METHODS = ("grid", "random", "bayes", "tpe", "cmaes", "qmc")
-OPTION_KEYS = (
-    "method",
-    "metrics",
-    "constraints",
-    "early_terminate",
-    "seed",
-    "seeds",
-    "seed_parameter",
-    "name",
-    "retries",
-    "retry_failed",
-    "stop_after_failures",
-    "nan",
-    "slots_per_gpu",
-    "tasks",
-    "job_log",
-)
 
-# How often a trial is tried again, by the cause of its end.
+# How often a trial is retried, by the cause of its end.
 RETRIES: Mapping[str, int] = MappingProxyType({"program": 0, "memory": 1, "node": 5})
 STOP_AFTER_FAILURES = 5
-# What becomes of a trial whose metric is NaN or infinite several times in a row, or at its end.
+# What happens to a trial whose metric is NaN or infinite several times in a row, or at its end.
 NAN = ("stop", "keep")
 MOST_SEEDS = 10_000
 
 
 @dataclass(frozen=True)
 class Options:
-    """What stands under `runyard:`, with the defaults of what does not."""
+    """The options under `runyard:`, with defaults."""
 
     seed: int | None = None
     seeds: tuple[int, ...] = ()
@@ -67,6 +50,12 @@ class Extension:
     metrics: tuple[Metric, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     early_terminate: EarlyTerminate | None = None
+
+
+OPTION_KEYS = (
+    *(field.name for field in fields(Extension) if field.name != "options"),
+    *(field.name for field in fields(Options)),
+)
 
 
 def read_extension(fields: Fields) -> Extension:
@@ -112,7 +101,7 @@ def _read_options(fields: Fields) -> Options:
 
 
 def _read_seeds(fields: Fields) -> tuple[int, ...]:
-    """A count n means 0 to n - 1; a list means itself."""
+    """A number n means 0 to n - 1; a list is used unchanged."""
     value: Any = fields.data.get("seeds")
     if not isinstance(value, list | tuple):
         count = fields.integer("seeds", least=1, default=0) or 0
@@ -137,7 +126,7 @@ def _read_retries(fields: Fields) -> Mapping[str, int]:
         count = fields.integer("retries", least=0)
         if count is None:
             return RETRIES
-        # A number speaks of the program's failures; a node's are no reason to try less often.
+        # A single number is for failures of the program; for nodes the default is the least.
         return MappingProxyType(
             {"program": count, "memory": count, "node": max(count, RETRIES["node"])}
         )

@@ -1,4 +1,4 @@
-"""The `parameters` of a sweep file into a search space, with a finding for every mistake."""
+"""Turns the `parameters` of a sweep file into a search space; notes every mistake."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 GROUP = "parameters"
 
 
-# Of so many keys that nobody knows, a near one is looked for.
+# For so many unknown keys, a similar known key is suggested.
 _MOST_GUESSED = 100
 
 
 def read_parameters(data: Any, path: Path, findings: Findings) -> Space:
-    """The space that `parameters` describes, as far as it can be read."""
+    """The space of `parameters`, as far as it can be read."""
     leaves: list[Leaf] = []
     constants: list[Constant] = []
     _read_group(data, path, (), findings, leaves, constants)
@@ -33,12 +33,12 @@ def read_parameters(data: Any, path: Path, findings: Findings) -> Space:
 
 
 def path_in_file(names: Sequence[str]) -> Path:
-    """Where a parameter stands in the document, from its own name and its groups'."""
+    """The path of a parameter in the document, from its name and its groups."""
     return tuple(step for name in names for step in (GROUP, name))
 
 
 def _sorted(leaves: list[Leaf]) -> tuple[Leaf, ...]:
-    """By name at each level, as W&B's: the order of a grid."""
+    """Sorted by name at each level, as in W&B: this is the order of a grid."""
     numbered = [replace(leaf, position=position) for position, leaf in enumerate(leaves)]
     return tuple(sorted(numbered, key=lambda leaf: leaf.path))
 
@@ -101,7 +101,7 @@ def _read_parameter(name: str, fields: Fields) -> Distribution | _Value | None:
 
 
 def _form_of(name: str, fields: Fields) -> str | None:
-    """The distribution that is named, or that follows from the keys."""
+    """The named distribution, or the one that follows from the keys."""
     if "distribution" in fields:
         named = fields.data["distribution"]
         if not isinstance(named, str) or named not in DISTRIBUTIONS:
@@ -140,7 +140,7 @@ def _form_of_bounds(name: str, fields: Fields) -> str | None:
 
 
 def _explain_keys(name: str, fields: Fields) -> None:
-    """Why no form follows from the keys that are there."""
+    """Why the keys match no form."""
     keys = set(map(str, fields.data))
     if not keys:
         message, mend = f"{name} says nothing", "add value, values, or min and max"

@@ -1,4 +1,4 @@
-"""A search space for drawing: each parameter as an axis from 0 to 1, with what stands along it."""
+"""A search space for drawing: each parameter as an axis from 0 to 1, with labels."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def draw_leaf(leaf: Leaf) -> Drawn:
 
 
 def draw_values(name: str, values: Sequence[Any]) -> Drawn:
-    """A parameter that no space describes, by the values that trials had."""
+    """An axis for a parameter that is in no space, from the values of trials."""
     known = [value for value in values if value is not None and value is not MISSING]
     if known and all(_is_number(value) for value in known):
         low, high = float(min(known)), float(max(known))
@@ -56,7 +56,7 @@ def draw_values(name: str, values: Sequence[Any]) -> Drawn:
 
 
 def place_in(leaf: Leaf, settings: Mapping[str, Any]) -> float | None:
-    """Where a trial stands on a leaf's axis, from 0 to 1; None where it has no place there."""
+    """The place of a trial on a leaf's axis, from 0 to 1; None if it has none."""
     value = look_up(settings, leaf.path)
     place = None if value is MISSING else leaf.distribution.encode(value)
     if place is None:
@@ -108,7 +108,7 @@ def _in_words(distribution: Any) -> str:
 
 
 def _value_at(distribution: Any, place: float) -> Any:
-    """At the very ends the codec stays a hair inside, which reads oddly: 5e-10 for 0."""
+    """Exact labels at the ends, where the codec would give 5e-10 instead of 0."""
     if isinstance(distribution, Continuous) and place in (0.0, 1.0):
         end = distribution.law.high if place else distribution.law.low
         if math.isfinite(end):

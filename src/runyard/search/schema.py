@@ -1,4 +1,4 @@
-"""The sweep file as a JSON Schema for editors, made from the tables that read it."""
+"""A JSON Schema of sweep files for editors, from the tables that read the files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ Schema = dict[str, Any]
 _TEXT: Schema = {"type": "string"}
 _NUMBER: Schema = {"type": "number"}
 _POSITIVE: Schema = {"type": "number", "exclusiveMinimum": 0}
+_METRICS: Schema = {"type": "array", "minItems": 2, "items": {"$ref": "#/definitions/metric"}}
+_NEVER_EMPTY = ("method", "parameters", "settings")
 
 
 def sweep_schema() -> Schema:
-    """What can be said about a sweep file without comparing one of its values with another."""
+    """All checks of a sweep file that do not compare two of its values."""
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Sweep file",
@@ -42,53 +44,50 @@ def sweep_schema() -> Schema:
 
 
 def _top_level() -> Schema:
-    return {
+    properties: Schema = {
         "method": {"enum": list(WANDB_METHODS)},
         "parameters": {"$ref": "#/definitions/parameters"},
-        "metric": _or_empty({"$ref": "#/definitions/metric"}),
-        "metrics": _or_empty(
-            {"type": "array", "minItems": 2, "items": {"$ref": "#/definitions/metric"}}
+        "metric": {"$ref": "#/definitions/metric"},
+        "metrics": _METRICS,
+        "program": _TEXT,
+        "command": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "anyOf": [
+                    {"enum": [f"${{{macro}}}" for macro in MACROS]},
+                    {"type": ["string", "number", "boolean"]},
+                ]
+            },
+        },
+        "early_terminate": {"$ref": "#/definitions/hyperband"},
+        "run_cap": _whole(1),
+        **dict.fromkeys(("name", "description", "entity", "project"), _TEXT),
+        "controller": {
+            "type": "object",
+            "required": ["type"],
+            "properties": {"type": {"enum": ["cloud", "local"]}},
+        },
+        "scheduler": _mapping(
+            dict.fromkeys(SCHEDULER_KEYS, _TEXT) | {"engine": {"enum": list(ENGINES)}},
+            required=["engine"],
         ),
-        "program": _or_empty(_TEXT),
-        "command": _or_empty(
-            {
-                "type": "array",
-                "minItems": 1,
-                "items": {
-                    "anyOf": [
-                        {"enum": [f"${{{macro}}}" for macro in MACROS]},
-                        {"type": ["string", "number", "boolean"]},
-                    ]
-                },
-            }
-        ),
-        "early_terminate": _or_empty({"$ref": "#/definitions/hyperband"}),
-        "run_cap": _or_empty(_whole(1)),
-        **{key: _or_empty(_TEXT) for key in ("name", "description", "entity", "project")},
-        "controller": _or_empty(
-            {
-                "type": "object",
-                "required": ["type"],
-                "properties": {"type": {"enum": ["cloud", "local"]}},
-            }
-        ),
-        "scheduler": _or_empty(
-            _mapping(
-                dict.fromkeys(SCHEDULER_KEYS, _TEXT) | {"engine": {"enum": list(ENGINES)}},
-                required=["engine"],
-            )
-        ),
-        **{key: _or_empty(_TEXT) for key in ("job", "image_uri", "apiVersion")},
-        "kind": _or_empty({"const": "sweep"}),
+        **dict.fromkeys(("job", "image_uri", "apiVersion"), _TEXT),
+        "kind": {"const": "sweep"},
         "settings": {},
-        "runyard": _or_empty(_mapping(_extension())),
+        "runyard": _mapping(_extension()),
+    }
+    # An empty key counts as not written.
+    return {
+        key: schema if key in _NEVER_EMPTY else {"anyOf": [schema, {"type": "null"}]}
+        for key, schema in properties.items()
     }
 
 
 def _extension() -> Schema:
     return {
         "method": {"enum": list(METHODS)},
-        "metrics": {"type": "array", "minItems": 2, "items": {"$ref": "#/definitions/metric"}},
+        "metrics": _METRICS,
         "constraints": {
             "type": "array",
             "items": {
@@ -135,6 +134,7 @@ def _extension() -> Schema:
 def _parameter_forms() -> list[Schema]:
     values = {"type": "array", "minItems": 1}
     chances = {"type": "array", "minItems": 1, "items": {"type": "number", "minimum": 0}}
+    bare = ("int_uniform", "uniform")  # They follow from min and max.
     return [
         _mapping({"parameters": {"$ref": "#/definitions/parameters"}}, required=["parameters"]),
         _form(CONSTANT, {"value": {}}, named=False, required=("value",)),
@@ -146,7 +146,7 @@ def _parameter_forms() -> list[Schema]:
             required=("values", "probabilities"),
         ),
         *(
-            _form(name, _keys(name, form), named=_needs_name(name), required=form.required)
+            _form(name, _keys(name, form), named=name not in bare, required=form.required)
             for name, form in FORMS.items()
         ),
     ]
@@ -159,17 +159,8 @@ def _keys(name: str, form: Form) -> Schema:
         kinds["min"] = kinds["max"] = {"type": "integer"}
     if form.is_positive:
         kinds["min"] = _POSITIVE
-    return {
-        key: {**kinds.get(key, _NUMBER), **_default(form.defaults.get(key))} for key in form.keys
-    }
-
-
-def _default(value: float | None) -> Schema:
-    return {} if value is None else {"default": value}
-
-
-def _needs_name(name: str) -> bool:
-    return name not in ("int_uniform", "uniform")
+    defaults = {key: {"default": value} for key, value in form.defaults.items()}
+    return {key: {**kinds.get(key, _NUMBER), **defaults.get(key, {})} for key in form.keys}
 
 
 def _form(name: str, keys: Schema, named: bool, required: tuple[str, ...]) -> Schema:
@@ -235,8 +226,3 @@ def _mapping(properties: Schema, required: list[str] | None = None) -> Schema:
 
 def _whole(least: int) -> Schema:
     return {"type": "integer", "minimum": least}
-
-
-def _or_empty(schema: Schema) -> Schema:
-    """Left empty, a key counts as not written."""
-    return {"anyOf": [schema, {"type": "null"}]}

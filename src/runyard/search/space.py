@@ -15,13 +15,13 @@ from runyard.search.axes import Axis, axis_of
 from runyard.search.distributions import Distribution
 from runyard.search.values import SEPARATOR
 
-# A coordinate a leaf: in [0, 1] for a number, the index for a category.
+# One coordinate per leaf: in [0, 1] for a number, the index for a category.
 Point: TypeAlias = tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """One searched parameter, with the groups that it stands in."""
+    """One searched parameter, with its groups."""
 
     path: tuple[str, ...]
     distribution: Distribution
@@ -46,8 +46,8 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Constant:
-    """A parameter with one value. `listed`: it was written as a list of one, which W&B's grid
-    compares when it asks whether a run is one of its points."""
+    """A parameter with one value. `listed`: the file has it as a list of one value; W&B's grid
+    compares such values when it matches a run with its points."""
 
     path: tuple[str, ...]
     value: Any
@@ -63,18 +63,18 @@ class Space:
 
     @cached_property
     def axes(self) -> tuple[Axis, ...] | None:
-        """The grid's axes, in the order of the leaves; None if one of them has none."""
+        """The grid's axes, in the order of the leaves; None if a leaf has no axis."""
         axes = [axis_of(leaf.distribution) for leaf in self.leaves]
         return tuple(axis for axis in axes if axis is not None) if None not in axes else None
 
     @cached_property
     def size(self) -> int | None:
-        """How many points the grid has; None if it has no end."""
+        """The number of points of the grid; None if it is infinite."""
         return None if self.axes is None else math.prod(len(axis) for axis in self.axes)
 
     @cached_property
     def top_names(self) -> frozenset[str]:
-        """The parameters as a command line has them: groups as a whole."""
+        """The parameters of a command line: a group is one parameter."""
         leaves = {leaf.path[0] for leaf in self.leaves}
         return frozenset(leaves | {constant.path[0] for constant in self.constants})
 
@@ -100,7 +100,7 @@ class Space:
         return tuple(point)
 
     def snap(self, point: Sequence[float]) -> Point:
-        """The point as its values are: rounded to whole numbers and multiples of q."""
+        """The point of the rounded values: whole numbers and multiples of q."""
         pairs = list(zip(self.leaves, point, strict=True))
         back = [leaf.distribution.encode(leaf.distribution.decode(place)) for leaf, place in pairs]
         return tuple(
@@ -129,17 +129,17 @@ class Space:
     def swept(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The searched values among some settings, by flat name, in the order of the file: what a
         trial is named after."""
-        found = {name: look_up(settings, path) for name, path in self._in_file_order}
-        return {name: value for name, value in found.items() if value is not MISSING}
+        values = {name: look_up(settings, path) for name, path in self._in_file_order}
+        return {name: value for name, value in values.items() if value is not MISSING}
 
 
 MISSING: Any = object()
 
 
 def look_up(settings: Any, path: Sequence[str]) -> Any:
-    """What stands at a path of nested mappings, or MISSING."""
+    """The value at a path of nested mappings, or MISSING."""
     for step in path:
-        # A plain dictionary, nearly always, which is known sooner than any mapping.
+        # Nearly always a plain dictionary; this check is faster than that for any mapping.
         is_group = type(settings) is dict or isinstance(settings, Mapping)
         if not is_group or step not in settings:
             return MISSING
@@ -150,6 +150,6 @@ def look_up(settings: Any, path: Sequence[str]) -> Any:
 def _put(settings: dict[str, Any], path: Sequence[str], value: Any) -> None:
     for step in path[:-1]:
         settings = settings.setdefault(step, {})
-    # A copy: who changes a run's settings does not change the sweep.
+    # A copy, so that changes of a run's settings do not change the sweep.
     is_plain = value is None or isinstance(value, str | int | float)
     settings[path[-1]] = value if is_plain else copy.deepcopy(value)

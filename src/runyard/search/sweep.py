@@ -1,7 +1,7 @@
 """A sweep file's contents, checked as a whole and typed.
 
-`read_sweep` takes plain data, whoever sent it, and never raises on bad data: it answers with every
-problem at once.
+`read_sweep` takes plain data from any source and never raises on bad data: it returns all problems
+at once.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _read(data: Any, findings: Findings) -> Sweep | None:
 
 
 def _top_mend(key: str, data: Mapping[Any, Any]) -> str | None:
-    """A parameter at the top is the usual stray; runyard's own keys have their place as well."""
+    """Mends for keys at the wrong level: usually a parameter, or one of runyard's own keys."""
     value = data.get(key)
     if key in OPTION_KEYS:
         return f"move it under runyard: {{{key}: …}}"
@@ -122,7 +122,7 @@ def _top_mend(key: str, data: Mapping[Any, Any]) -> str | None:
 
 
 def _without_empty(data: Mapping[Any, Any], findings: Findings) -> Mapping[Any, Any]:
-    """`early_terminate: null` is how people switch a part off; what a sweep needs stays."""
+    """Without keys that are null: people write `early_terminate: null` to switch a part off."""
     empty = [key for key, value in data.items() if value is None and key in KEYS[2:]]
     for key in empty:
         findings.warn((key,), f"{key} is empty, and counts as not written", "remove the key")

@@ -1,4 +1,4 @@
-"""A sweep that is a list: each trial a command line of its own, with a name of its own."""
+"""A sweep that is a list: each trial has its own command line and name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runyard.reading.fields import Fields
 from runyard.reading.problems import kind_of, show
 from runyard.search.names import LONGEST
 
-# What a trial's settings hold of its task: its number in the list, and the command line.
+# The settings of a trial of a list: the number of its task, and the command line.
 NUMBER, COMMAND_LINE = "task", "command_line"
 TASK_KEYS = ("name", "command_line", "values")
 TASK_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.=+-]{{0,{LONGEST - 1}}}")
@@ -19,7 +19,7 @@ TASK_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.=+-]{{0,{LONGEST - 1}}}")
 
 @dataclass(frozen=True)
 class Task:
-    """One command line; `values` are what tells it from the others, as a run's config has them."""
+    """One command line; `values` distinguish it from the others and go into the run's config."""
 
     name: str
     command_line: str

@@ -1,4 +1,4 @@
-"""When two values of a parameter are the same: how a run's config is matched with a sweep's."""
+"""Whether two values of a parameter are the same: matches a run's config with a sweep."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def known_keys(values: Iterable[Any]) -> frozenset[str] | None:
 
 
 def without_extra_keys(value: Any, known: frozenset[str] | None) -> Any:
-    """A mapping without what a program or a client put into it later."""
+    """A mapping without the keys that a program or a client added later."""
     if known is None or not isinstance(value, Mapping):
         return value
     return {key: item for key, item in value.items() if str(key) in known}

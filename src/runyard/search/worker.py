@@ -1,9 +1,9 @@
-"""The process in which a sweep's suggestions are made: `python -m runyard.search.worker`.
+"""The process that makes a sweep's suggestions: `python -m runyard.search.worker`.
 
 JSON lines. In: `{"open": {"config": <the sweep>, "seed": n}}`, `{"add": [<results>]}`,
 `{"suggest": {"pending": [<points>], "count": n, "number": k, "id": q}}`. Out: `{"id": q, "points":
-[...]}`, and `{"error": text}` (with the id, where there is one) for a line that could not be used.
-Lines are answered in their order; the process ends with its input.
+[...]}`, and `{"error": text}` (with the id, if there is one) for a line that could not be used.
+Lines are answered in order; the process ends with its input.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Unusable(Exception):
-    """A line that says nothing the worker can act on."""
+    """A line that the worker cannot use."""
 
 
 class Worker:
@@ -33,7 +33,7 @@ class Worker:
         self.space: Space | None = None
 
     def answer(self, line: str) -> dict[str, Any] | None:
-        """What to say to a line; None for nothing. Never raises: the next line may be better."""
+        """The answer to a line; None for no answer. Never raises: the next line may be fine."""
         asked: Any = None
         try:
             said = json.loads(line)
@@ -42,7 +42,7 @@ class Worker:
             ((word, what),) = said.items()
             asked = what.get("id") if isinstance(what, dict) else None
             return self.act(word, what)
-        except Exception as error:  # whatever a library raised, the sweep goes on
+        except Exception as error:  # whatever a library raises, the sweep continues
             said_of = {"error": f"{type(error).__name__}: {error}"}
             return said_of if asked is None else {"id": asked, **said_of}
 
@@ -72,33 +72,33 @@ class Worker:
         self.space = sweep.space
 
 
-def read_point(said: Sequence[Any], space: Space) -> Point:
-    """A point with as many coordinates as the space has leaves, each where it may be."""
-    if len(said) != len(space.leaves):
-        raise Unusable(f"{said!r} is no point of a space of {len(space.leaves)} leaves")
+def read_point(coordinates: Sequence[Any], space: Space) -> Point:
+    """A point with one valid coordinate for each leaf of the space."""
+    if len(coordinates) != len(space.leaves):
+        raise Unusable(f"{coordinates!r} is no point of a space of {len(space.leaves)} leaves")
     point = []
-    for leaf, coordinate in zip(space.leaves, map(float, said), strict=True):
+    for leaf, coordinate in zip(space.leaves, map(float, coordinates), strict=True):
         most = float(max(0, leaf.categories - 1)) if leaf.is_categorical else 1.0
         if not math.isfinite(coordinate):
-            raise Unusable(f"{said!r} holds no number for {leaf.name}")
+            raise Unusable(f"{coordinates!r} holds no number for {leaf.name}")
         coordinate = min(most, max(0.0, coordinate))
         point.append(float(round(coordinate)) if leaf.is_categorical else coordinate)
     return tuple(point)
 
 
-def read_result(said: Mapping[str, Any], space: Space) -> Result:
+def read_result(record: Mapping[str, Any], space: Space) -> Result:
     from runyard.search.engines.result import Result
 
     return Result(
-        int(said["number"]),
-        read_point(said["point"], space),
-        tuple(read_number(value) for value in said.get("values") or ()),
-        tuple(read_number(value) for value in said.get("constraints") or ()),
+        int(record["number"]),
+        read_point(record["point"], space),
+        tuple(read_number(value) for value in record.get("values") or ()),
+        tuple(read_number(value) for value in record.get("constraints") or ()),
     )
 
 
-def read_number(said: Any) -> float:
-    return math.nan if said is None else float(said)
+def read_number(value: Any) -> float:
+    return math.nan if value is None else float(value)
 
 
 def serve(lines: Iterator[str], out: TextIO) -> None:
@@ -114,7 +114,7 @@ def main() -> None:
     for variable in ONE_THREAD:
         os.environ[variable] = "1"  # before numpy is loaded: one sweep, one core
     os.nice(NICENESS)
-    # What a library prints must not come between the answers.
+    # Output of libraries must not mix with the answers.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     with out:

@@ -15,12 +15,17 @@ from starlette.responses import Response
 from runyard.server.api import (
     agent_api,
     artifact_export,
+    backup,
+    charts,
     figure_api,
+    history_api,
     job_api,
     openapi,
     people_api,
     run_api,
+    run_changes,
     run_export,
+    server_api,
     sweep_api,
 )
 from runyard.server.api.page_api import (
@@ -28,6 +33,7 @@ from runyard.server.api.page_api import (
     page_agents,
     page_job_logs,
     page_jobs,
+    page_media,
     page_projects,
     page_reports,
     page_runs,
@@ -65,7 +71,11 @@ _WANDB = [
     Endpoint("GET|POST", "/sdk/{rest:path}", nothing_here, access=Access.EVERYBODY),
 ]
 _OWN_API = (
+    server_api,
     run_api,
+    backup,
+    charts,
+    history_api,
     people_api,
     artifact_export,
     run_export,
@@ -75,6 +85,8 @@ _OWN_API = (
     live,
     page_projects,
     page_runs,
+    page_media,
+    run_changes,
     page_sweeps,
     page_agents,
     page_reports,
@@ -105,6 +117,7 @@ def create_app(
             asyncio.create_task(people_api.note_uses(tracker)),
             asyncio.create_task(tracker.blobs.keep_clean(tracker)),
             asyncio.create_task(tracker.vacuum.work(tracker)),
+            asyncio.create_task(tracker.empty_trash()),
             asyncio.create_task(tracker.sweeps.watch_leases()),
             asyncio.create_task(tracker.sweeps.forget_ended()),
         ]
@@ -119,10 +132,10 @@ def create_app(
     only_wandb = bool(os.environ.get("RUNYARD_ONLY_WANDB"))
     endpoints = [
         *_WANDB,
-        *([] if only_wandb else agent_api.ENDPOINTS),
+        *([] if only_wandb else agent_api.api),
         *artifact_files.ENDPOINTS,
-        *([] if only_wandb else sweep_api.ENDPOINTS),
-        *(endpoint for module in _OWN_API for endpoint in module.ENDPOINTS),
+        *([] if only_wandb else sweep_api.api),
+        *(endpoint for module in _OWN_API for endpoint in module.api),
         *_NOTHING_HERE,
         *static_files.ENDPOINTS,
     ]

@@ -11,11 +11,14 @@ import json
 import logging
 import os
 import secrets
+import shutil
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import NoReturn
 
 from runyard.home import Home, write_whole
@@ -68,7 +71,8 @@ class Owner:
             with _taking_turns(self._home):
                 claim = read_claim(self._home)
                 # A claim of this machine is a dead server's: we hold its lock.
-                if claim is None or claim.moment == self._dead or claim.is_of_this_machine:
+                is_elsewhere = claim is not None and not claim.is_of_this_machine
+                if claim is None or claim.moment == self._dead or not is_elsewhere:
                     write_whole(claim_path(self._home), _text(self._claim))
                     break
             if lives(self._home, claim):
@@ -76,6 +80,8 @@ class Owner:
             self._dead = claim.moment
         self._beat_at = _now()
         self._heart.start()
+        if is_elsewhere:
+            _replace_database(self._home)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -137,6 +143,28 @@ class Owner:
         with _taking_turns(self._home):
             if read_claim(self._home) is None and not self._ended.is_set():
                 write_whole(claim_path(self._home), _text(self._claim))
+
+
+def _replace_database(home: Home) -> None:
+    """Go on with copies of the database and its log, under their names.
+
+    The server that was taken for dead may only be cut off from the file system, in the middle of a
+    write that its kernel finishes when the network is back. It then writes to a file without name.
+    """
+    for path in (home.database.with_name(f"{home.database.name}-wal"), home.database):
+        handle, aside = tempfile.mkstemp(dir=home.path, prefix=f".{path.name}.")
+        os.close(handle)
+        try:
+            shutil.copyfile(path, aside)
+            with Path(aside).open("rb") as file:
+                os.fsync(file.fileno())
+            Path(aside).replace(path)
+        except FileNotFoundError:
+            Path(aside).unlink()
+        except OSError as error:
+            # No room for a copy, say: the other server is most likely dead.
+            log.warning("go on without a copy of %s: %s", path, error)
+            Path(aside).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import contextlib
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from sqlite3 import Connection
 
 from runyard.errors import StateError
@@ -22,10 +22,11 @@ from runyard.server.people.accounts import Accounts
 from runyard.server.people.permissions import Caller
 from runyard.server.runs.run_files import Uploads
 from runyard.server.store.database import Database, DiskFull
+from runyard.server.store.sql import Row
 from runyard.server.store.store import Store, Vacuum
 from runyard.server.sweeps.ledger import leases
 from runyard.server.sweeps.serving.claim_queues import ClaimQueues
-from runyard.server.tracking import deletion, leftovers
+from runyard.server.tracking import deletion, leftovers, trash
 
 
 class Tracker(Store):
@@ -79,6 +80,30 @@ class Tracker(Store):
     def take_in_leftovers(self) -> None:
         leftovers.take_in(self._database, self.home.spool, time.time())
 
+    async def trash_runs(
+        self, caller: Caller, keys: Sequence[int], *, with_artifacts: bool = False
+    ) -> list[Row]:
+        """Move runs to the trash. Artifacts, if they are to go, go at once."""
+
+        def put(db: Connection) -> tuple[list[Row], list[tuple[str, str]]]:
+            freed = list[tuple[str, str]]()
+            for key in keys if with_artifacts else ():
+                freed += artifact_deletion.delete_made_by(
+                    db, key, lambda entity: self.accounts.may_write(caller, entity)
+                )
+            return trash.put(db, keys, caller.key, time.time()), freed
+
+        rows, freed = await self.write(put)
+        await self.blobs.free(self, freed)
+        return rows
+
+    async def empty_trash(self) -> None:
+        """Delete for good what has lain in the trash for 30 days; looked at every hour."""
+        while True:
+            for key in await self.read(trash.expired, time.time()):
+                await self.delete_for_good(key)
+            await asyncio.sleep(3600)
+
     async def delete_run(self, caller: Caller, key: int, *, with_artifacts: bool = False) -> bool:
         """Delete a run: its rows, its files, its artifacts if wanted, and the room they took.
 
@@ -96,6 +121,15 @@ class Tracker(Store):
             )
             return deletion.delete_run(db, key, time.time()), freed
 
+        return await self._remove(key, delete)
+
+    async def delete_for_good(self, key: int) -> bool:
+        """The same for a run in the trash; its artifacts stay."""
+        return await self._remove(key, lambda db: (deletion.delete_run(db, key, time.time()), []))
+
+    async def _remove(
+        self, key: int, delete: Callable[[Connection], tuple[bool, list[tuple[str, str]]]]
+    ) -> bool:
         await self.transfer(key, deletion.Empty(key))
         was_there, freed = await self.write(delete)
         if was_there:

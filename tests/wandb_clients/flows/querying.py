@@ -49,6 +49,19 @@ assert "wandb-metadata.json" in files, files
 with run.file("note.txt").download("got", replace=True) as got:
     assert got.read() == "a note"
 
+if hasattr(run, "update_state"):  # Since 0.25.
+    made = api.create_run(project=project.partition("/")[2], entity=project.partition("/")[0])
+    made.update_state("pending")
+    assert made.update_state("failed")
+    assert api.run("/".join(made.path)).state == "failed"
+    try:
+        run.update_state("pending")
+        said = "a finished run is pending again"
+    except Exception as error:
+        said = str(error)
+    assert "cannot go from finished to 'pending'" in said, said
+    made.delete()
+
 run.config["added"] = 5
 run.tags.append("chosen")
 run.summary["checked"] = True

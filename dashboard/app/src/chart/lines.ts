@@ -23,8 +23,8 @@ export function smooth(values: Float32Array, weight: number): Float32Array {
   if (weight <= 0) return values;
   let known = smoothed.get(values);
   if (!known) smoothed.set(values, (known = new Map()));
-  const found = known.get(weight);
-  if (found) return found;
+  const done = known.get(weight);
+  if (done) return done;
   const result = new Float32Array(values.length);
   let mean = 0;
   let share = 0;
@@ -109,13 +109,13 @@ export interface Near {
 
 /** What the lines show at an x, the nearest to the pointer first. */
 export function near(lines: readonly Line[], x: number, y: number, toPixel: (value: number) => number, weight: number): Near[] {
-  const found: Near[] = [];
+  const near: Near[] = [];
   for (const line of lines) {
     if (!line.x.length) continue;
     const place = nearestPlace(line.x, x);
     const value = smooth(line.y, weight)[place]!;
     if (!Number.isFinite(value)) continue;
-    found.push({ line, place, x: line.x[place]!, y: value, distance: Math.abs(toPixel(value) - y) });
+    near.push({ line, place, x: line.x[place]!, y: value, distance: Math.abs(toPixel(value) - y) });
   }
-  return found.sort((one, other) => one.distance - other.distance);
+  return near.sort((a, b) => a.distance - b.distance);
 }

@@ -123,7 +123,6 @@ export class Plot {
 
   private refresh(): void {
     this.chart?.setData(this.data(), true);
-    this.paintHovered();
   }
 
   /** uPlot itself draws nothing; it only needs to know how far x reaches. */
@@ -136,19 +135,19 @@ export class Plot {
   }
 
   private spanX(): Span {
-    const found = this.view.zoom ?? spanOfX(this.view.lines, this.view.logX) ?? (this.view.logX ? [1, 10] : [0, 1]);
-    const [low, high] = found;
+    const span = this.view.zoom ?? spanOfX(this.view.lines, this.view.logX) ?? (this.view.logX ? [1, 10] : [0, 1]);
+    const [low, high] = span;
     if (low < high) return [low, high];
     return this.view.logX ? [low / 2, low * 2] : [low - 0.5, high + 0.5];
   }
 
   private spanY(): Span {
     const { lines, weight, bands, logY } = this.view;
-    const found = spanOfY(lines, this.spanX(), weight, bands, logY);
-    if (!found) return logY ? [1, 10] : [0, 1];
-    const [low, high] = found;
+    const span = spanOfY(lines, this.spanX(), weight, bands, logY);
+    if (!span) return logY ? [1, 10] : [0, 1];
+    const [low, high] = span;
     if (logY) {
-      const [bottom, top] = low < high ? found : [low / 2, low * 2];
+      const [bottom, top] = low < high ? span : [low / 2, low * 2];
       return [bottom / (top / bottom) ** 0.05, top * (top / bottom) ** 0.05];
     }
     if (low === high) {
@@ -218,8 +217,11 @@ export class Plot {
     this.chart ??= chart;
     const frame = this.frame;
     if (frame) paintLines(chart.ctx, frame, this.view.lines, this.look());
+    // uPlot draws some time after it was given data: only now are the scales those of the lines.
+    this.paintHovered();
     // For whoever measures, or tests: a canvas does not say what is on it.
     this.host.dataset.lines = String(this.view.lines.length);
+    this.host.dataset.top = String(frame?.y[1]);
     this.host.dataset.points = String(this.view.lines.reduce((sum, line) => sum + line.x.length, 0));
   }
 
@@ -227,16 +229,18 @@ export class Plot {
     const chart = this.chart;
     const frame = this.frame;
     if (!chart || !frame) return;
-    const line = hovered.value === null ? undefined : this.view.lines.find((one) => one.key === hovered.value);
+    const line = hovered.value === null ? undefined : this.view.lines.find((candidate) => candidate.key === hovered.value);
     if (!line && !this.over.width) return;
     if (!line || this.view.lines.length < 2) {
       this.over.width = 0;
+      delete this.over.dataset.top;
       return;
     }
     this.over.width = frame.width;
     this.over.height = frame.height;
     const halo = getComputedStyle(document.documentElement).getPropertyValue("--surface").trim();
     paintOver(this.over.getContext("2d")!, { ...frame, left: 0, top: 0 }, line, this.look(), halo);
+    this.over.dataset.top = String(frame.y[1]);
   }
 
   private select(chart: uPlot): void {

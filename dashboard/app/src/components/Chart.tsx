@@ -28,6 +28,8 @@ export interface ChartProps {
   height?: number;
   /** What stands where there are no lines. */
   empty?: string;
+  /** For whoever tests: which of the states of a chart it is. */
+  state?: string;
   actions?: Action[];
   tools?: ComponentChildren;
 }
@@ -110,8 +112,8 @@ function Body(props: ChartProps & { full?: () => void }) {
           <Menu label={`${props.title}: more`} button={<Icon name="more" size={14} />} items={saving} />
         </div>
       </div>
-      <div class="plot" ref={host}>
-        {lines.length === 0 && <div class="empty">{props.empty ?? "no values yet"}</div>}
+      <div class="plot" ref={host} data-state={props.state}>
+        {lines.length === 0 && <div class="empty" role="status">{props.empty ?? "no values yet"}</div>}
         {pointer && lines.length > 0 && <Tip pointer={pointer} kind={view.xKind} xLabel={props.xLabel ?? ""} width={host.current?.clientWidth ?? 0} />}
       </div>
     </>

@@ -8,12 +8,12 @@ import { Copied } from "./Copied";
 import { Dialog } from "./Dialog";
 
 export function Confirm() {
-  const asked = useObserved(question);
+  const pending = useObserved(question);
   const [refused, setRefused] = useState("");
-  if (!asked) return null;
+  if (!pending) return null;
   const settle = (isConfirmed: boolean) => {
     setRefused("");
-    asked.settle(isConfirmed);
+    pending.settle(isConfirmed);
   };
   const enter = (event: SubmitEvent) => {
     event.preventDefault();
@@ -26,7 +26,7 @@ export function Confirm() {
   return (
     <Dialog title="Confirm that it is you" close={() => settle(false)}>
       <p>Keys, users, teams and sessions are changed only with a fresh code. On the machine where you use runyard, type:</p>
-      <Copied text={asked.command} />
+      <Copied text={pending.command} />
       <form class="confirm" onSubmit={enter}>
         <input name="code" autocomplete="off" aria-label="Code" placeholder="code" required autofocus />
         <button class="primary">Confirm</button>

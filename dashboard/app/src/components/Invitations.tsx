@@ -14,7 +14,7 @@ export function Invitations() {
     if ((await attempt<unknown>(joins ? put(path, {}) : del(path))) === null) return;
     // Everything on the page may have changed with the team's runs.
     if (joins) location.reload();
-    else me.set({ ...user!, invitations: user!.invitations.filter((one) => one.team !== team) });
+    else me.set({ ...user!, invitations: user!.invitations.filter((invitation) => invitation.team !== team) });
   }
 
   return (

@@ -7,6 +7,7 @@ interface Props {
   to: string;
   class?: string;
   title?: string;
+  tabIndex?: number;
   "aria-label"?: string;
   "aria-current"?: "page" | undefined;
   children?: ComponentChildren;

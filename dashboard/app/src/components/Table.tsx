@@ -38,6 +38,8 @@ interface Props<Row> {
   onOpen?: (row: Row) => void;
   /** Space on the row under the cursor. */
   onToggle?: (row: Row) => void;
+  /** Any other key on the row under the cursor; whether it meant something. */
+  onKey?: (row: Row, key: string) => boolean;
   rowClass?: (row: Row) => string;
   onHover?: (row: Row | null) => void;
   onWidth?: (name: string, width: number) => void;
@@ -102,7 +104,7 @@ export function Table<Row>(props: Props<Row>) {
     if (event.key in steps) moveTo(place < 0 ? 0 : place + steps[event.key]!);
     else if (event.key === "Enter" && row) props.onOpen?.(row);
     else if (event.key === " " && row) props.onToggle?.(row);
-    else return;
+    else if (!row || !props.onKey?.(row, event.key)) return;
     event.preventDefault();
     event.stopPropagation();
   };
@@ -213,12 +215,12 @@ function useFlight<Row>(box: RefObject<HTMLDivElement | null>, look: () => void,
 
 function briefsOf<Row>(columns: Column<Row>[], sorted: string | undefined): Brief<Row>[] {
   let left = 0;
-  const found: Brief<Row>[] = [];
+  const briefs: Brief<Row>[] = [];
   for (const { brief, held, name, number, width } of columns) {
-    if (brief && (held || name === sorted)) found.push({ left, width, number, text: brief });
+    if (brief && (held || name === sorted)) briefs.push({ left, width, number, text: brief });
     left += width;
   }
-  return found;
+  return briefs;
 }
 
 interface RowProps {

@@ -12,7 +12,7 @@ interface Toast {
 
 const toasts = new Observed<readonly Toast[]>([]);
 let last = 0;
-const UNDO_SECONDS = 8;
+const UNDO_SECONDS = 12;
 
 function drop(id: number): void {
   toasts.set(toasts.value.filter((toast) => toast.id !== id));

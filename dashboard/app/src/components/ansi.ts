@@ -24,12 +24,12 @@ const ESCAPE = /\x1b(?:\[([0-9;:?]*)([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\
 
 /** A line as pieces of one look each. `pen` carries over from the line before. */
 export function pieces(line: string, pen: Pen = { ...PLAIN }): Piece[] {
-  const found: Piece[] = [];
+  const pieces: Piece[] = [];
   let place = 0;
   const put = (text: string) => {
     // eslint-disable-next-line no-control-regex
     const shown = text.replace(/[\x00-\x08\x0b-\x1f\x7f]/g, "");
-    if (shown) found.push({ text: shown, look: lookOf(pen), colour: typeof pen.colour === "string" ? pen.colour : undefined });
+    if (shown) pieces.push({ text: shown, look: lookOf(pen), colour: typeof pen.colour === "string" ? pen.colour : undefined });
   };
   for (const match of line.matchAll(ESCAPE)) {
     put(line.slice(place, match.index));
@@ -37,7 +37,7 @@ export function pieces(line: string, pen: Pen = { ...PLAIN }): Piece[] {
     if (match[2] === "m") change(pen, match[1] ?? "");
   }
   put(line.slice(place));
-  return found;
+  return pieces;
 }
 
 /** The text alone, for searching. */

@@ -13,16 +13,7 @@ import { plural } from "../format";
 import { pathOf } from "../root";
 import { useQuery } from "../router";
 import type { Job } from "./data";
-
-interface Look {
-  tasks: string[];
-  pieces: { task: string; text: string; cut: boolean }[];
-  after: Record<string, number>;
-  more: boolean;
-  hidden: number;
-  unread: string | null;
-  ended: boolean;
-}
+import type { JobLog as Look } from "../shapes";
 
 interface Printed {
   lines: string[];

@@ -31,11 +31,11 @@ export function Environment({ job }: { job: JobDetail }) {
 }
 
 function spoken(value: unknown) {
-  if (Array.isArray(value)) return value.map((one) => <code class="listed">{String(one)}</code>);
+  if (Array.isArray(value)) return value.map((item) => <code class="listed">{String(item)}</code>);
   if (typeof value === "object" && value !== null) {
-    return Object.entries(value).map(([name, one]) => (
+    return Object.entries(value).map(([name, item]) => (
       <code class="listed">
-        {name}={String(one)}
+        {name}={String(item)}
       </code>
     ));
   }

@@ -1,7 +1,9 @@
 // Slurm's jobs and runyard's agents, as the server knows them. The server never asks Slurm: commands
 // on the login node do, and tell it.
 
-export interface Asked {
+export type { Agent, AgentTrial, Job, JobDetail, Node } from "../shapes";
+
+export interface JobRequest {
   gpus?: number | null;
   gpu_type?: string | null;
   cpus?: number | null;
@@ -28,46 +30,6 @@ export interface Used {
   gpu_use?: number;
 }
 
-export interface Job {
-  key: number;
-  cluster: string;
-  job_id: string;
-  user: string;
-  mine?: boolean;
-  sweep: number | null;
-  sweep_id: string | null;
-  sweep_name: string | null;
-  entity: string | null;
-  project: string | null;
-  kind: string;
-  name: string;
-  array: string | null;
-  tasks: number;
-  folder: string;
-  log_pattern: string | null;
-  asked: Asked;
-  submitted_at: number;
-  polled_at: number | null;
-  states: Record<string, number>;
-  reason: string | null;
-  starts_at: number | null;
-  started_at: number | null;
-  ended_at: number | null;
-  used: Used;
-  /** What the page asked to be done to it, and nobody has carried out yet. */
-  wish: string | null;
-  snapshot: string | null;
-  /** How many of its trials failed. */
-  failed: number;
-}
-
-/** A job as it is told alone. */
-export interface JobDetail extends Job {
-  /** As it was submitted; null where it was not recorded, or is somebody else's. */
-  script: string | null;
-  environment: Record<string, unknown>;
-}
-
 export interface Usage {
   memory_peak?: number;
   cpu_seconds?: number;
@@ -77,52 +39,16 @@ export interface Usage {
   steps_per_second?: number;
 }
 
-export interface AgentTrial {
-  number: number;
-  id: string;
-  name: string;
-  run: number | null;
-  attempt: number;
-  began_at: number | null;
-  usage: Usage | null;
-}
-
-export interface Agent {
-  key: number;
-  kind: string;
-  host: string;
-  node: string | null;
-  job: string | null;
-  slots: number;
-  created_at: number;
-  heard_at: number;
-  sweep: number;
-  sweep_id: string;
-  sweep_name: string;
-  sweep_state: string;
-  entity: string;
-  project: string;
-  running: AgentTrial[];
-}
-
-export interface Node {
-  name: string;
-  agents: number;
-  slots: number;
-  running: number;
-  jobs: string[];
-}
-
 const MEMORY_UNIT = 1024;
 
 /** What each task asked for, in one line. */
-export function askedWords(asked: Asked): string {
+export function askedWords(request: JobRequest): string {
   const words: string[] = [];
-  if (asked.gpus) words.push(`${asked.gpus} GPU${asked.gpus > 1 ? "s" : ""}${asked.gpu_type ? ` ${asked.gpu_type}` : ""}`);
-  if (asked.cpus) words.push(`${asked.cpus} CPU${asked.cpus > 1 ? "s" : ""}`);
-  if (asked.memory) words.push(`${Math.round((asked.memory / MEMORY_UNIT) * 10) / 10} GiB`);
-  if (asked.nodes && asked.nodes > 1) words.push(`${asked.nodes} nodes`);
-  if (asked.partition) words.push(asked.partition);
+  if (request.gpus) words.push(`${request.gpus} GPU${request.gpus > 1 ? "s" : ""}${request.gpu_type ? ` ${request.gpu_type}` : ""}`);
+  if (request.cpus) words.push(`${request.cpus} CPU${request.cpus > 1 ? "s" : ""}`);
+  if (request.memory) words.push(`${Math.round((request.memory / MEMORY_UNIT) * 10) / 10} GiB`);
+  if (request.nodes && request.nodes > 1) words.push(`${request.nodes} nodes`);
+  if (request.partition) words.push(request.partition);
   return words.join(", ") || "the site's defaults";
 }
 

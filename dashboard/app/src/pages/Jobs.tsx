@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { get, post } from "../api";
-import { useAsked } from "../ask";
+import { useFetch } from "../fetch";
 import { Copied } from "../components/Copied";
 import { Dialog } from "../components/Dialog";
 import { Link } from "../components/Link";
@@ -33,7 +33,7 @@ async function load(): Promise<Shown> {
 }
 
 export default function Jobs() {
-  const { data, error, again } = useAsked<Shown>("jobs", load);
+  const { data, error, again } = useFetch<Shown>("jobs", load);
   const { query } = usePlace();
   useLive({ jobs: "1" }, data?.revision ?? null, (news) => (news.whole || news.jobs || news.agents) && again());
   const open = useMemo(() => data?.jobs.filter((job) => job.ended_at === null) ?? [], [data]);
@@ -219,6 +219,7 @@ function Working({ agents, nodes }: { agents: Agent[]; nodes: Node[] }) {
                 <Link to={pathOf(agent.entity, agent.project, "sweeps", agent.sweep_id)}>{agent.sweep_name}</Link>
                 <Slots agent={agent} />
                 <span class="faint agent-heard">heard {formatAgo(agent.heard_at)}</span>
+                {agent.packing && <span class="soft agent-packing">{agent.packing}</span>}
               </div>
             ))}
           </li>
@@ -267,7 +268,7 @@ function Share({ label, share, words, risk }: { label: string; share: number; wo
 
 function LogButton({ job }: { job: Job }) {
   return (
-    <button class="quiet" onClick={() => changeQuery({ log: String(job.key), task: null, find: null }, { push: true })}>
+    <button class="quiet" onClick={() => changeQuery({ log: String(job.key), task: null, find: null })}>
       Log
     </button>
   );
@@ -283,11 +284,11 @@ interface Retried {
 function Retry({ job, again }: { job: Job; again: () => void }) {
   const [done, setDone] = useState<Retried | null>(null);
   const retry = async () => {
-    const found = await attempt(post<Retried>(`api/jobs/${job.key}/retry`));
+    const answer = await attempt(post<Retried>(`api/jobs/${job.key}/retry`));
     again();
-    if (!found) return;
-    if (found.agents) say(`${plural(found.retried, "trial")} run again, from the last checkpoint if there is one.`);
-    else setDone(found);
+    if (!answer) return;
+    if (answer.agents) say(`${plural(answer.retried, "trial")} run again, from the last checkpoint if there is one.`);
+    else setDone(answer);
   };
   return (
     <>
@@ -331,9 +332,9 @@ function History({ jobs, again }: { jobs: Job[]; again: () => void }) {
 }
 
 function Efficiency({ job }: { job: Job }) {
-  const { used, asked } = job;
-  const limit = used.limit_seconds ?? asked.time;
-  const memory = used.memory_asked ?? (asked.memory ? asked.memory * 1024 * 1024 : null);
+  const { used, asked: request } = job;
+  const limit = used.limit_seconds ?? request.time;
+  const memory = used.memory_asked ?? (request.memory ? request.memory * 1024 * 1024 : null);
   const shares: [string, number, string, boolean][] = [];
   if (used.longest_seconds != null && limit) shares.push(["time", used.longest_seconds / limit, `${formatDuration(used.longest_seconds)} of ${formatDuration(limit)}`, true]);
   if (used.memory_peak != null && memory) shares.push(["memory", used.memory_peak / memory, `${formatSize(used.memory_peak)} of ${formatSize(memory)}`, true]);

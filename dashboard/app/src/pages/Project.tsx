@@ -1,6 +1,5 @@
 // A project: its runs beside their charts.
 
-import { useMemo } from "preact/hooks";
 import { post } from "../api";
 import { Icon, type IconName } from "../components/Icon";
 import { Loading, Trouble } from "../components/States";
@@ -24,6 +23,15 @@ async function keep(entity: string, project: string): Promise<void> {
   if (made) navigate(`${pathOf(entity, project, "reports", made.id)}?edit=1`);
 }
 
+/** For the keyboard: the table's tools and head are many stops. */
+function SkipToCharts() {
+  return (
+    <button class="skip" onClick={() => document.querySelector<HTMLElement>(".charts-body")?.focus()}>
+      Skip to charts
+    </button>
+  );
+}
+
 const PANELS: [Panel, string, IconName][] = [
   ["runs", "Runs only", "columns"],
   ["both", "Runs and charts", "compare"],
@@ -32,27 +40,25 @@ const PANELS: [Panel, string, IconName][] = [
 
 export default function Project({ entity, project }: PageProps) {
   const view = useProjectView();
-  const asked = useProject(entity, project, view);
-  const { editing, dialog } = useEditing(asked);
-  // What is being deleted is out of sight at once, and comes back if that is undone.
-  const data = useMemo(
-    () => (editing.gone.size ? { ...asked, runs: asked.runs.filter((run) => !editing.gone.has(run.key)), found: asked.found.filter((run) => !editing.gone.has(run.key)) } : asked),
-    [asked, editing.gone],
-  );
+  const data = useProject(entity, project, view);
+  const { editing, dialog } = useEditing(data);
   useShortcuts(
     [
       { keys: "1", says: "runs only", act: () => change.panel("runs") },
       { keys: "2", says: "runs and charts", act: () => change.panel("both") },
       { keys: "3", says: "charts only", act: () => change.panel("charts") },
       { keys: "z", says: "undo the zoom", act: () => change.zoom(null) },
-      { keys: "ArrowUp ArrowDown", says: "move in the table; Space selects, ↵ opens", act: () => document.querySelector<HTMLElement>(".table")?.focus() },
+      { keys: "ArrowUp ArrowDown", says: "move in the table; Space selects, ↵ opens, h hides, p pins", act: () => document.querySelector<HTMLElement>(".table")?.focus() },
+      { keys: "Delete", says: "delete the selected runs", act: () => editing.remove([...editing.selected]) },
+      { keys: "c", says: "to the charts", act: () => document.querySelector<HTMLElement>(".charts-body")?.focus() },
     ],
-    [],
+    [editing],
   );
-  if (asked.error && !asked.isLoaded) return <Trouble error={asked.error} again={asked.again} />;
-  if (!asked.isLoaded) return <Loading />;
+  if (data.error && !data.isLoaded) return <Trouble error={data.error} again={data.again} />;
+  if (!data.isLoaded) return <Loading />;
   return (
     <div class={`project-page panel-${view.panel}`}>
+      <SkipToCharts />
       <div class="panels" role="group" aria-label="Panels">
         {PANELS.map(([name, label, icon]) => (
           <button class="quiet" aria-label={label} title={label} aria-pressed={view.panel === name} onClick={() => change.panel(name)}>
@@ -67,7 +73,7 @@ export default function Project({ entity, project }: PageProps) {
       {view.panel !== "runs" && <ChartsPanel data={data} view={view} />}
       {dialog}
       {view.compare.length > 0 && (
-        <Compare entity={entity} project={project} ids={view.compare.map((key) => asked.list.find(key)?.id ?? String(key))} close={() => change.compare([])} />
+        <Compare entity={entity} project={project} ids={view.compare.map((key) => data.list.find(key)?.id ?? String(key))} close={() => change.compare([])} />
       )}
     </div>
   );

@@ -1,7 +1,7 @@
 // All projects that one may see.
 
 import { useMemo } from "preact/hooks";
-import { useAsked } from "../ask";
+import { useFetch } from "../fetch";
 import { Link } from "../components/Link";
 import { Empty, Loading, Trouble } from "../components/States";
 import { formatAgo, plural } from "../format";
@@ -24,12 +24,12 @@ interface Project {
 }
 
 export default function Projects() {
-  const { data, error, again } = useAsked<{ revision: number; projects: Project[] }>("api/projects");
+  const { data, error, again } = useFetch<{ revision: number; projects: Project[] }>("api/projects");
   const [words, setWords] = useQuery("q");
   useLive({ projects: "1" }, data?.revision ?? null, (news) => (news.projects || news.whole) && again());
-  const found = useMemo(() => {
+  const shown = useMemo(() => {
     const wanted = words.toLowerCase();
-    return (data?.projects ?? []).filter((one) => `${one.entity}/${one.name}`.toLowerCase().includes(wanted));
+    return (data?.projects ?? []).filter((project) => `${project.entity}/${project.name}`.toLowerCase().includes(wanted));
   }, [data, words]);
   if (error && !data) return <Trouble error={error} again={again} />;
   if (!data) return <Loading />;
@@ -46,9 +46,9 @@ export default function Projects() {
         <h1>Projects</h1>
         <input type="search" class="right" placeholder="Search (/)" aria-label="Search projects" value={words} onInput={(event) => setWords(event.currentTarget.value)} />
       </div>
-      {found.length === 0 && <Empty what={`No project is called like “${words}”.`} />}
+      {shown.length === 0 && <Empty what={`No project is called like “${words}”.`} />}
       <ul class="projects">
-        {found.map((project) => (
+        {shown.map((project) => (
           <li key={`${project.entity}/${project.name}`} class="card project">
             <Link to={pathOf(project.entity, project.name)} class="project-link">
               <span class="project-name">{project.name}</span>

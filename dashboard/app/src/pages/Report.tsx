@@ -51,9 +51,9 @@ function Shown(props: { report: Report; entity: string; project: string; changed
   }, [edits]);
 
   const runs = useMemo(() => {
-    const kept = shown.view.runs && new Set(shown.view.runs);
-    return data.found.filter((run) => (kept ? kept.has(run.key) : !view.hidden.has(run.key)));
-  }, [data.found, look, view.hidden]);
+    const chosen = shown.view.runs && new Set(shown.view.runs);
+    return data.matches.filter((run) => (chosen ? chosen.has(run.key) : !view.hidden.has(run.key)));
+  }, [data.matches, look, view.hidden]);
   const metrics = shown.view.metrics ?? data.keys?.metrics ?? [];
   const groups = useMemo(() => {
     const known = new Set(runs.map((run) => run.key));
@@ -146,7 +146,7 @@ function Editing({ draft, change, data, found }: { draft: Draft; change: (draft:
                   const next = new Set(chosen);
                   if (event.currentTarget.checked) next.add(name);
                   else next.delete(name);
-                  set({ metrics: all.filter((one) => next.has(one)) });
+                  set({ metrics: all.filter((metric) => next.has(metric)) });
                 }}
               />
               {name}
@@ -179,7 +179,7 @@ function Charts(props: { data: ProjectData; view: ProjectView; metrics: readonly
     <>
       <section class="grid report-charts" aria-label="Charts">
         {metrics.map((metric) => (
-          <MetricChart key={metric} metric={metric} store={store} runs={drawn} groups={groups} view={view} turn={data.grown.turn} />
+          <MetricChart key={metric} metric={metric} store={store} runs={drawn} groups={groups} view={view} turn={data.grown.turn} defined={data.keys?.defined} />
         ))}
       </section>
       {groups && (

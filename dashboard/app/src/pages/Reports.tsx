@@ -1,7 +1,7 @@
 // The reports of a project.
 
 import { get, post } from "../api";
-import { useAsked } from "../ask";
+import { useFetch } from "../fetch";
 import { Icon } from "../components/Icon";
 import { Link } from "../components/Link";
 import { Loading, Trouble } from "../components/States";
@@ -26,7 +26,7 @@ async function list(path: string): Promise<Listed> {
 }
 
 export default function Reports({ entity, project }: PageProps) {
-  const { data, error, again } = useAsked<Listed>(`api/projects/${pathOf(entity, project)}/reports`, list);
+  const { data, error, again } = useFetch<Listed>(`api/projects/${pathOf(entity, project)}/reports`, list);
   useLive({ project: `${entity}/${project}` }, data?.revision ?? null, (news) => (news.whole || news.reports) && again());
   const create = async () => {
     const made = await attempt(post<Report>(`api/projects/${pathOf(entity, project)}/reports`, { title: "Untitled report", notes: "", view: {} }));

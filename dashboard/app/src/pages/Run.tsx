@@ -1,19 +1,23 @@
 // One run: its charts, what it is, what it printed, and what it left.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { del, get, patch, post } from "../api";
+import { patch, post } from "../api";
 import { StateBadge, Tag } from "../components/Badge";
 import { Icon } from "../components/Icon";
+import { lazy } from "../components/lazy";
 import { Menu } from "../components/Menu";
 import { Empty, Loading, Trouble } from "../components/States";
-import { afterAWhile, attempt } from "../components/Toasts";
-import { useAsked } from "../ask";
+import { attempt } from "../components/Toasts";
+import { useFetch } from "../fetch";
 import { colourOf } from "../colours";
 import { formatAgo, formatDuration } from "../format";
 import { useLive } from "../live";
+import { filePath } from "../media/files";
+import { mediaIn } from "../media/values";
 import { useObserved } from "../observe";
 import { Section, sections, Smoothing, useStore } from "../project/ChartsPanel";
-import { Rename } from "../project/RunActions";
+import { Ask } from "../project/RunActions";
+import { ConfirmDelete, trashRuns } from "../project/Trash";
 import { isAlive, type Keys, type Run as ListedRun } from "../project/runs";
 import { change, useProjectView, X_CHOICES, type ProjectView } from "../project/view";
 import { pathOf } from "../root";
@@ -24,12 +28,13 @@ import { Artifacts } from "../run/Artifacts";
 import { Console } from "../run/Console";
 import type { RunDetail } from "../run/detail";
 import { Files } from "../run/Files";
-import { MediaView, mediaNames } from "../run/MediaView";
 import { Overview } from "../run/Overview";
-import { filePath, Versus } from "../run/Versus";
+import { Versus } from "../run/Versus";
 import { theme } from "../theme";
 import "../style/project.css";
 import "../style/run.css";
+
+const MediaView = lazy(async () => (await import("../run/MediaView")).MediaView);
 
 const TABS = [
   ["charts", "Charts"],
@@ -56,14 +61,19 @@ function useTab(): [Tab, (tab: Tab) => void] {
 
 export default function Run({ entity, project, id }: PageProps) {
   const path = `api/run?${new URLSearchParams({ name: `${entity}/${project}/${id}` })}`;
-  const { data: run, error, again } = useAsked<RunDetail>(path);
+  const { data: run, error, again } = useFetch<RunDetail>(path);
   const [tab, setTab] = useTab();
   const [grown, setGrown] = useState<{ turn: number; runs: number[] }>({ turn: 0, runs: [] });
   const [since, setSince] = useState<number | null>(null);
-  const keys = useAsked<Keys>(`api/projects/${pathOf(entity, project)}/keys`);
+  const keys = useFetch<Keys>(`api/projects/${pathOf(entity, project)}/keys`);
   useEffect(() => {
     if (keys.data) setSince(keys.data.revision);
   }, [keys.data]);
+  // Names that the project did not have when its keys were read.
+  const isNew = !!run && !!keys.data && run.metrics.some((name) => !keys.data!.metrics.includes(name));
+  useEffect(() => {
+    if (isNew) keys.again();
+  }, [isNew, run?.metrics.length]);
   useLive(run ? { run: String(run.key) } : null, since, (news) => {
     if (news.whole || news.runs?.length || news.deleted?.length) again();
     if (news.whole || news.history?.length) {
@@ -74,7 +84,7 @@ export default function Run({ entity, project, id }: PageProps) {
   if (error && (!run || error.status === 404)) return <Trouble error={error} again={again} />;
   if (!run) return <Loading />;
   const fileUrl = (name: string) => fileAddress(filePath(run, name));
-  const media = mediaNames(run).length;
+  const media = mediaIn(run.summary).length;
   return (
     <div class="run-page">
       <Head run={run} again={again} />
@@ -106,10 +116,11 @@ function Head({ run, again }: { run: RunDetail; again: () => void }) {
   const [isRenaming, setRenaming] = useState(false);
   const begin = run.started_at ?? run.created_at;
   const end = run.ended_at ?? (isAlive(run) ? Date.now() / 1000 : run.heartbeat_at);
+  const [isDeleting, setDeleting] = useState(false);
   const remove = () => {
+    setDeleting(false);
     const home = pathOf(run.entity, run.project);
-    navigate(home);
-    afterAWhile(`Deleting ${run.name}`, () => del(`api/runs/${run.key}`), () => navigate(pathOf(run.entity, run.project, "runs", run.id)));
+    void trashRuns(`api/projects/${home}`, [run.key]).then((done) => done && navigate(home));
   };
   return (
     <header class="run-head">
@@ -129,20 +140,23 @@ function Head({ run, again }: { run: RunDetail; again: () => void }) {
       </span>
       <span class="right row">
         {isAlive(run) && !run.stop_asked && (
-          <button onClick={() => void attempt(post(`api/runs/${run.key}/stop`), "Asked to stop: what was logged is kept").then(again)}>Stop</button>
+          <button onClick={() => void attempt(post(`api/runs/${run.key}/stop`), "Stop requested: what was logged is kept").then(again)}>Stop</button>
         )}
         <Menu
           label="More"
           button={<Icon name="more" />}
           items={[
             { says: "Rename", icon: "edit", act: () => setRenaming(true) },
-            { says: "Delete", icon: "trash", dangerous: true, act: remove },
+            { says: "Delete", icon: "trash", dangerous: true, act: () => setDeleting(true) },
           ]}
         />
       </span>
       {isRenaming && (
-        <Rename
-          run={run}
+        <Ask
+          title="Rename"
+          label="Name"
+          value={run.name}
+          verb="Rename"
           close={() => setRenaming(false)}
           save={(name) => {
             setRenaming(false);
@@ -150,6 +164,7 @@ function Head({ run, again }: { run: RunDetail; again: () => void }) {
           }}
         />
       )}
+      {isDeleting && <ConfirmDelete runs={[run]} close={() => setDeleting(false)} agree={remove} />}
     </header>
   );
 }
@@ -166,19 +181,10 @@ function Charts({ run, stream, grown, keys }: ChartsProps) {
   // What a system does has no steps, only times.
   const view = useMemo<ProjectView>(() => (stream === "events" && whole.x === "_step" ? { ...whole, x: "_runtime" } : whole), [whole, stream]);
   const store = useStore(`${run.entity}/${run.project}`, stream, view, grown);
-  const [own, setOwn] = useState<string[] | null>(null);
-  const all = stream === "events" ? keys?.events : keys?.metrics;
-  const name = all?.join("\n");
-  useEffect(() => {
-    if (!all || stream === "events") return;
-    // Of all names in the project, those that this run has.
-    get<{ key: string }[]>(`api/runs/${run.key}/metrics`, { query: { points: 1 } }).then(
-      (found) => setOwn(found.map((one) => one.key)),
-      () => setOwn(all),
-    );
-  }, [run.key, name, run.steps > 0]);
+  const numbers = useMemo(() => new Set(keys?.metrics), [keys]);
+  const own = run.metrics.filter((name) => numbers.has(name));
   const words = view.metrics.toLowerCase();
-  const shown = stream === "events" ? (all ?? null) : own;
+  const shown = stream === "events" ? (keys?.events ?? null) : keys && own.filter((name) => !keys?.defined?.[name]?.hidden);
   const metrics = (shown ?? []).filter((metric) => metric.toLowerCase().includes(words));
   const runs = useMemo(() => [run as unknown as ListedRun], [run.key, run.name]);
   if (!shown) return <Loading />;
@@ -199,7 +205,7 @@ function Charts({ run, stream, grown, keys }: ChartsProps) {
           ))}
           {stream === "history" && (
             <optgroup label="A metric">
-              {(own ?? []).map((metric) => (
+              {own.map((metric) => (
                 <option value={metric}>{metric}</option>
               ))}
             </optgroup>
@@ -217,7 +223,7 @@ function Charts({ run, stream, grown, keys }: ChartsProps) {
       </div>
       <div class="charts-body">
         {(stream === "events" ? systemSections(metrics) : sections(metrics)).map(([title, list]) => (
-          <Section key={title} name={title} metrics={list} store={store} runs={runs} groups={null} view={view} turn={grown.turn} />
+          <Section key={title} name={title} metrics={list} store={store} runs={runs} groups={null} view={view} turn={grown.turn} defined={stream === "history" ? keys?.defined : undefined} />
         ))}
       </div>
     </>
@@ -226,12 +232,12 @@ function Charts({ run, stream, grown, keys }: ChartsProps) {
 
 /** `system.gpu.0.memory` belongs to the GPU, `system.proc.cpu.threads` to the process. */
 function systemSections(metrics: readonly string[]): [string, string[]][] {
-  const found = new Map<string, string[]>();
+  const sections = new Map<string, string[]>();
   for (const metric of metrics) {
     const part = metric.split(".")[1] ?? "";
     const name = part.startsWith("gpu") ? "GPU" : part.startsWith("proc") ? "process" : part.startsWith("cpu") ? "CPU" : part.startsWith("memory") ? "memory" : part;
-    found.set(name, [...(found.get(name) ?? []), metric]);
+    sections.set(name, [...(sections.get(name) ?? []), metric]);
   }
   const first = (name: string) => (name === "GPU" ? 0 : name === "process" ? 1 : 2);
-  return [...found].sort(([one], [other]) => first(one) - first(other) || one.localeCompare(other));
+  return [...sections].sort(([a], [b]) => first(a) - first(b) || a.localeCompare(b));
 }

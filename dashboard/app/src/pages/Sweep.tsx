@@ -23,11 +23,11 @@ import "../style/sweep.css";
 export default function SweepPage({ entity, project, id }: PageProps) {
   const { data, error, again } = useSweep(entity, project, id);
   const [brushes, setBrushes] = useBrushes();
-  const [asked, setMetric] = useQuery("metric");
+  const [wantedMetric, setMetric] = useQuery("metric");
   const chosen = useMemo(() => (data ? brushed(data, brushes) : null), [data, brushes]);
   if (error && !data) return <Trouble error={error} again={again} />;
   if (!data) return <Loading />;
-  const metric = (data.measuredNames.includes(asked) ? asked : null) ?? data.metrics[0]?.name ?? data.measuredNames[0] ?? null;
+  const metric = (data.measuredNames.includes(wantedMetric) ? wantedMetric : null) ?? data.metrics[0]?.name ?? data.measuredNames[0] ?? null;
   const open = (trial: Trial) => trial.run !== null && navigate(pathOf(entity, project, "runs", trial.id));
   return (
     <div class="sweep">
@@ -224,9 +224,9 @@ function Convergence({ data, metric, chosen, open }: ChartProps & { metric: stri
     if (metric !== data.metrics[0]?.name) return [];
     const ends = data.rows.map((trial) => trial.ended ?? 0);
     const order = new Map(data.rows.map((trial) => [trial.number, trial.ended ?? 0]));
-    const found = data.convergence.map((one) => ({ x: x.placeOf!(order.get(one.number) ?? 0), y: y.placeOf!(one.value) }));
-    const last = found.at(-1);
-    return last ? [...found, { x: x.placeOf!(Math.max(...ends)), y: last.y }] : [];
+    const steps = data.convergence.map((step) => ({ x: x.placeOf!(order.get(step.number) ?? 0), y: y.placeOf!(step.value) }));
+    const last = steps.at(-1);
+    return last ? [...steps, { x: x.placeOf!(Math.max(...ends)), y: last.y }] : [];
   }, [data, x, y, metric]);
   return (
     <section class="card" aria-label="Convergence">
@@ -271,13 +271,13 @@ function Front({ data, chosen, open }: ChartProps) {
   const steps = useMemo(() => {
     if (data.metrics.length !== 2) return [];
     const on = data.rows.filter((trial) => front.has(trial.number)).map((trial) => ({ x: x.place(trial)!, y: y.place(trial)! }));
-    return on.sort((one, other) => one.x - other.x);
+    return on.sort((a, b) => a.x - b.x);
   }, [data, front]);
   return (
     <section class="card" aria-label="Pareto front">
       <header class="card-head">
         <h2>Pareto front</h2>
-        <span class="faint">{`${plural(data.front.length, "trial")} that no other beats in ${data.metrics.map((one) => one.name).join(" and ")}`}</span>
+        <span class="faint">{`${plural(data.front.length, "trial")} that no other beats in ${data.metrics.map((metric) => metric.name).join(" and ")}`}</span>
       </header>
       <Dots label="Pareto front" data={data} x={x} y={y} colour={x} chosen={chosen} marked={front} steps={steps} onOpen={open} />
     </section>

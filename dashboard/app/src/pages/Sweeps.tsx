@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { get } from "../api";
-import { useAsked } from "../ask";
+import { useFetch } from "../fetch";
 import { StateBadge } from "../components/Badge";
 import { Icon } from "../components/Icon";
 import { Link } from "../components/Link";
@@ -30,13 +30,13 @@ async function list(path: string): Promise<Listed> {
 
 export default function Sweeps({ entity, project }: PageProps) {
   const place = `${entity}/${project}`;
-  const { data, error, again } = useAsked<Listed>(`api/sweeps?project=${encodeURIComponent(place)}`, list);
+  const { data, error, again } = useFetch<Listed>(`api/sweeps?project=${encodeURIComponent(place)}`, list);
   const [words, setWords] = useQuery("q");
   const [makes, setMakes] = useState(false);
   useLive({ project: place }, data?.revision ?? null, (news) => (news.whole || news.sweeps.length > 0) && again());
-  const found = useMemo(() => {
+  const shown = useMemo(() => {
     const wanted = words.toLowerCase();
-    return (data?.sweeps ?? []).filter((one) => `${one.name} ${one.id} ${one.method}`.toLowerCase().includes(wanted));
+    return (data?.sweeps ?? []).filter((sweep) => `${sweep.name} ${sweep.id} ${sweep.method}`.toLowerCase().includes(wanted));
   }, [data, words]);
   if (error && !data) return <Trouble error={error} again={again} />;
   if (!data) return <Loading />;
@@ -63,9 +63,9 @@ export default function Sweeps({ entity, project }: PageProps) {
         <input type="search" class="right" placeholder="Search (/)" aria-label="Search sweeps" value={words} onInput={(event) => setWords(event.currentTarget.value)} />
         {button}
       </div>
-      {found.length === 0 && <Empty what={`No sweep is called like “${words}”.`} />}
+      {shown.length === 0 && <Empty what={`No sweep is called like “${words}”.`} />}
       <ul class="sweeps">
-        {found.map((sweep) => (
+        {shown.map((sweep) => (
           <Row key={sweep.key} sweep={sweep} to={pathOf(entity, project, "sweeps", sweep.id)} />
         ))}
       </ul>

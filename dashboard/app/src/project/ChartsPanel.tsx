@@ -2,28 +2,36 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Icon } from "../components/Icon";
+import { lazy } from "../components/lazy";
 import { Popover } from "../components/Menu";
 import { Empty } from "../components/States";
 import { plural } from "../format";
 import { CurveStore } from "./curves";
 import { MetricChart } from "./MetricChart";
-import type { Run } from "./runs";
+import type { Keys, Run } from "./runs";
 import type { ProjectData } from "./useProject";
-import { askedX, change, X_CHOICES, type ProjectView, type Spread } from "./view";
+import { askedX, change, X_CHOICES, type Defined, type ProjectView, type Spread } from "./view";
+
+const ProjectMedia = lazy(async () => (await import("../media/ProjectMedia")).ProjectMedia);
 
 // More lines than this can be told apart by nobody, and groups show all of them.
 export const MOST_LINES = 100;
 const POINTS = 1000;
 
+/** Every metric but those that `define_metric` hides. */
+export function shownMetrics(keys: Keys | null): string[] {
+  return (keys?.metrics ?? []).filter((name) => !keys?.defined?.[name]?.hidden);
+}
+
 export function sections(metrics: readonly string[]): [string, string[]][] {
-  const found = new Map<string, string[]>();
+  const sections = new Map<string, string[]>();
   for (const metric of metrics) {
     const place = metric.indexOf("/");
     const name = place > 0 ? metric.slice(0, place) : "";
-    found.set(name, [...(found.get(name) ?? []), metric]);
+    sections.set(name, [...(sections.get(name) ?? []), metric]);
   }
   // What has no prefix, epochs and rates mostly, comes last.
-  return [...found].sort(([one], [other]) => (one === "" ? 1 : other === "" ? -1 : one.localeCompare(other)));
+  return [...sections].sort(([a], [b]) => (a === "" ? 1 : b === "" ? -1 : a.localeCompare(b)));
 }
 
 /** One store for a setting; another setting begins anew, while charts keep what they show. */
@@ -39,11 +47,11 @@ export function useStore(place: string, stream: "history" | "events", view: Pick
 }
 
 export function ChartsPanel({ data, view }: { data: ProjectData; view: ProjectView }) {
-  const shown = useMemo(() => data.found.filter((run) => !view.hidden.has(run.key)), [data.found, view.hidden]);
+  const shown = useMemo(() => data.matches.filter((run) => !view.hidden.has(run.key)), [data.matches, view.hidden]);
   const drawn = useMemo(() => shown.slice(0, MOST_LINES), [shown]);
   const store = useStore(data.place, "history", view, data.grown);
   const words = view.metrics.toLowerCase();
-  const metrics = useMemo(() => (data.keys?.metrics ?? []).filter((name) => name.toLowerCase().includes(words)), [data.keys, words]);
+  const metrics = useMemo(() => shownMetrics(data.keys).filter((name) => name.toLowerCase().includes(words)), [data.keys, words]);
   const groups = useMemo(() => {
     const known = new Set(shown.map((run) => run.key));
     return data.groups && data.groups.map((group) => ({ ...group, runs: group.runs.filter((key) => known.has(key)) })).filter((group) => group.runs.length);
@@ -56,16 +64,17 @@ export function ChartsPanel({ data, view }: { data: ProjectData; view: ProjectVi
           The first {drawn.length} of {plural(shown.length, "run")} in the table's order are drawn. Grouping draws the mean of all of them.
         </p>
       )}
-      <div class="charts-body">
-        {data.keys && !data.keys.metrics.length && (
+      <div class="charts-body" tabIndex={-1}>
+        {data.keys && !data.keys.metrics.length && !data.keys.media.length && (
           <Empty what="Nothing was logged yet" command="wandb.log({'loss': loss})">
             Each number that a run logs becomes a chart.
           </Empty>
         )}
         {data.keys && data.keys.metrics.length > 0 && !metrics.length && <Empty what={`No metric is called like “${view.metrics}”.`} />}
         {sections(metrics).map(([name, list]) => (
-          <Section key={name} name={name} metrics={list} store={store} runs={drawn} groups={groups} view={view} turn={data.grown.turn} />
+          <Section key={name} name={name} metrics={list} store={store} runs={drawn} groups={groups} view={view} turn={data.grown.turn} defined={data.keys?.defined} />
         ))}
+        {data.keys && data.keys.media.length > 0 && <ProjectMedia entity={data.entity} project={data.project} runs={shown} media={data.keys.media} words={words} turn={data.grown.turn} />}
       </div>
     </section>
   );
@@ -79,6 +88,7 @@ interface SectionProps {
   groups: ProjectData["groups"];
   view: ProjectView;
   turn: number;
+  defined?: Defined;
 }
 
 export function Section({ name, metrics, ...rest }: SectionProps) {

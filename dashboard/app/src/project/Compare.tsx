@@ -7,10 +7,9 @@ import { Dialog } from "../components/Dialog";
 import { Link } from "../components/Link";
 import { Loading } from "../components/States";
 import { colourOf } from "../colours";
-import { formatDuration, formatTime, formatValue } from "../format";
+import { formatDuration, formatTime, formatValue, hasType } from "../format";
 import { useObserved } from "../observe";
 import { pathOf } from "../root";
-import { isMedia } from "../run/detail";
 import { theme } from "../theme";
 import { flatten } from "./flat";
 
@@ -36,8 +35,8 @@ interface Props {
 export function Compare({ entity, project, ids, close }: Props) {
   const [runs, setRuns] = useState<Compared[] | null>(null);
   useEffect(() => {
-    void Promise.all(ids.map((id) => get<Compared>("api/run", { query: { name: `${entity}/${project}/${id}` } }).catch(() => null))).then((found) =>
-      setRuns(found.filter((run): run is Compared => run !== null)),
+    void Promise.all(ids.map((id) => get<Compared>("api/run", { query: { name: `${entity}/${project}/${id}` } }).catch(() => null))).then((answers) =>
+      setRuns(answers.filter((run): run is Compared => run !== null)),
     );
   }, [ids.join()]);
   return (
@@ -52,9 +51,9 @@ export function Differences({ runs, entity, project }: { runs: Compared[]; entit
   const colours = useObserved(theme);
   const parts = (["config", "summary"] as const).map((part) => {
     const flat = runs.map((run) => flatten(run[part]));
-    const names = [...new Set(flat.flatMap((one) => Object.keys(one)))].filter((name) => !name.startsWith("_") && !flat.some((one) => isMedia(one[name]))).sort();
+    const names = [...new Set(flat.flatMap((values) => Object.keys(values)))].filter((name) => !name.startsWith("_") && !flat.some((values) => hasType(values[name]))).sort();
     const rows = names.map((name) => {
-      const values = flat.map((one) => one[name]);
+      const values = flat.map((config) => config[name]);
       return { name, values, differs: new Set(values.map((value) => JSON.stringify(value) ?? "")).size > 1 };
     });
     return { part, rows: onlyDifferent ? rows.filter((row) => row.differs) : rows, all: rows.length };

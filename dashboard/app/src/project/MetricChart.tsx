@@ -8,10 +8,10 @@ import { colourOf } from "../colours";
 import { plural } from "../format";
 import { useObserved } from "../observe";
 import { theme, type Theme } from "../theme";
-import { fetchCurves, type Curve, type CurveStore } from "./curves";
+import { fetchCurves, type ChartState, type Curve, type CurveStore } from "./curves";
 import type { Group } from "./useProject";
 import type { Run } from "./runs";
-import { change, kindOfX, labelOfX, type ProjectView } from "./view";
+import { askedX, change, kindOfX, labelOfX, xOf, type Defined, type ProjectView } from "./view";
 
 interface Props {
   metric: string;
@@ -21,10 +21,27 @@ interface Props {
   view: ProjectView;
   /** Told anew when runs have new points. */
   turn: number;
+  defined?: Defined;
   height?: number;
 }
 
-export function MetricChart(props: Props) {
+/** What a chart without lines says. */
+const SAYS: Record<ChartState, string> = {
+  loading: "loading…",
+  failed: "The server does not answer. Asked again every few seconds.",
+  absent: "none of these runs has it",
+  shown: "",
+};
+
+interface Lines {
+  lines: Line[];
+  state: ChartState;
+}
+
+export function MetricChart(whole: Props) {
+  const x = xOf(whole.metric, whole.view.x, whole.defined);
+  const view = useMemo(() => (x === whole.view.x ? whole.view : { ...whole.view, x, zoom: null }), [whole.view, x]);
+  const props = { ...whole, view, store: whole.store.over(askedX(x)) };
   const box = useRef<HTMLDivElement>(null);
   const isSeen = useSeen(box);
   return (
@@ -35,15 +52,16 @@ export function MetricChart(props: Props) {
 }
 
 function OfRuns(props: Props) {
-  return <Drawn {...props} lines={useRunLines(props)} />;
+  return <Drawn {...props} drawn={useRunLines(props)} />;
 }
 
 function OfGroups(props: Props & { groups: readonly Group[] }) {
-  return <Drawn {...props} lines={useGroupLines(props, props.groups)} />;
+  return <Drawn {...props} drawn={useGroupLines(props, props.groups)} />;
 }
 
-function Drawn(props: Props & { lines: Line[] | null }) {
-  const { metric, view, lines } = props;
+function Drawn(props: Props & { drawn: Lines }) {
+  const { metric, view } = props;
+  const { lines, state } = props.drawn;
   const isLog = view.logY.has(metric) || view.logY.has("*");
   const actions: Action[] = [
     {
@@ -61,8 +79,9 @@ function Drawn(props: Props & { lines: Line[] | null }) {
     <Chart
       title={metric}
       note={noteOf(lines, props)}
-      lines={lines ?? []}
-      empty={lines === null ? "" : "none of these runs has it"}
+      lines={lines}
+      state={state}
+      empty={emptyOf(state, view.x, props.runs.length)}
       xLabel={labelOfX(view.x)}
       xKind={kindOfX(view.x)}
       logX={view.logX}
@@ -76,14 +95,20 @@ function Drawn(props: Props & { lines: Line[] | null }) {
   );
 }
 
-function noteOf(lines: readonly Line[] | null, props: Props): string {
-  if (!props.groups || !lines?.length) return "";
+function emptyOf(state: ChartState, x: string, runs: number): string {
+  if (state !== "absent") return SAYS[state];
+  if (!runs) return "no runs to draw";
+  return askedX(x) === null ? SAYS.absent : `none of these runs has it beside ${labelOfX(x) || "a time"}`;
+}
+
+function noteOf(lines: readonly Line[], props: Props): string {
+  if (!props.groups || !lines.length) return "";
   const what = { std: "standard deviation", stderr: "standard error", range: "smallest to largest" }[props.view.spread];
   return `mean, ${what}`;
 }
 
 /** Nothing is fetched or drawn for what was never on the screen. */
-function useSeen(box: { current: HTMLElement | null }): boolean {
+export function useSeen(box: { current: HTMLElement | null }): boolean {
   const [isSeen, setSeen] = useState(false);
   useEffect(() => {
     if (!box.current || isSeen) return;
@@ -94,7 +119,7 @@ function useSeen(box: { current: HTMLElement | null }): boolean {
   return isSeen;
 }
 
-function useRunLines({ metric, store, runs }: Props): Line[] | null {
+function useRunLines({ metric, store, runs }: Props): Lines {
   const colours = useObserved(theme);
   const [turn, setTurn] = useState(0);
   const keys = runs.map((run) => run.key).join();
@@ -110,33 +135,39 @@ function useRunLines({ metric, store, runs }: Props): Line[] | null {
       if (curve) lines.push(runLine(run, curve, colours));
     }
     // The first of the table lies on top.
-    return lines.length || store.isReady(metric) ? lines.reverse() : null;
+    return { lines: lines.reverse(), state: lines.length ? "shown" : store.state(metric, runs) };
   }, [store, metric, keys, colours, turn]);
 }
 
-function useGroupLines(props: Props, groups: readonly Group[]): Line[] | null {
+function useGroupLines(props: Props, groups: readonly Group[]): Lines {
   const colours = useObserved(theme);
   const { metric, store, turn, view } = props;
   const [curves, setCurves] = useState<Map<number, Curve> | null>(null);
+  const [hasFailed, setFailed] = useState(false);
   const members = groups.map((group) => group.runs.join()).join(";");
   useEffect(() => {
     let over = false;
     const points = Math.min(400, store.setting.points);
     fetchCurves({ ...store.setting, points }, [metric], { groups: groups.map((group) => group.runs) }).then(
-      (found) => !over && setCurves(new Map(found.map((curve) => [curve.group!, curve]))),
-      () => {},
+      (answer) => {
+        if (over) return;
+        setFailed(false);
+        setCurves(new Map(answer.map((curve) => [curve.group!, curve])));
+      },
+      () => !over && setFailed(true),
     );
     return () => {
       over = true;
     };
   }, [store, metric, members, turn]);
   return useMemo(() => {
-    if (!curves) return null;
-    return groups.flatMap((group, place) => {
+    if (!curves) return { lines: [], state: hasFailed ? "failed" : "loading" };
+    const lines = groups.flatMap((group, place) => {
       const curve = curves.get(place);
       return curve ? [groupLine(group, curve, view.spread, colours)] : [];
     });
-  }, [curves, members, colours, view.spread]);
+    return { lines, state: lines.length ? "shown" : "absent" };
+  }, [curves, members, colours, view.spread, hasFailed]);
 }
 
 const NOTHING = { x: new Float64Array(), y: new Float32Array(), low: null, high: null };

@@ -1,90 +1,147 @@
-// What can be done to runs: one by its menu, many by selecting them.
+// What can be done to runs: one by its menu, many by selecting them. The selection is of runs that
+// the table shows: what the search hides is never changed.
 
 import { useMemo, useState } from "preact/hooks";
-import { del, patch, post } from "../api";
+import { patch, post } from "../api";
 import { Dialog } from "../components/Dialog";
 import { Icon } from "../components/Icon";
 import { Menu, Popover } from "../components/Menu";
-import { afterAWhile, attempt } from "../components/Toasts";
+import { attempt, sayWithUndo } from "../components/Toasts";
 import { plural } from "../format";
+import { saveTable } from "./export";
 import type { Run } from "./runs";
 import { isAlive } from "./runs";
+import { ConfirmDelete, TrashDialog, trashRuns } from "./Trash";
 import type { ProjectData } from "./useProject";
 import { change, type ProjectView } from "./view";
 
 export interface Editing {
+  /** Those of the runs in sight. */
   selected: ReadonlySet<number>;
-  gone: ReadonlySet<number>;
+  /** Selected runs that the search hides: left alone. */
+  unseen: number;
   select: (keys: number[]) => void;
   toggle: (key: number) => void;
   rename: (run: Run) => void;
   tag: (keys: number[], add: string[], remove: string[]) => Promise<void>;
+  /** Asks first, with their number and names. */
   remove: (keys: number[]) => void;
-  stop: (run: Run) => void;
+  showTrash: () => void;
+  archive: (keys: number[]) => void;
+  move: (keys: number[]) => void;
+  stop: (keys: number[]) => void;
 }
+
+/** Runs with this tag are out of sight, unless the search names it. */
+export const ARCHIVED = "archived";
+type Window = { kind: "rename"; run: Run } | { kind: "remove" | "move"; runs: Run[] } | { kind: "trash" };
 
 /** The selection, and the changes that the page makes. */
 export function useEditing(data: ProjectData): { editing: Editing; dialog: preact.JSX.Element | null } {
-  const [selected, setSelected] = useState<ReadonlySet<number>>(new Set());
-  const [gone, setGone] = useState<ReadonlySet<number>>(new Set());
-  const [renamed, setRenamed] = useState<Run | null>(null);
+  const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set());
+  const [open, setOpen] = useState<Window | null>(null);
+  const selected = useMemo(() => new Set(data.matches.filter((run) => chosen.has(run.key)).map((run) => run.key)), [data.matches, chosen]);
+  const unseen = useMemo(() => [...chosen].filter((key) => !selected.has(key) && data.list.find(key)).length, [chosen, selected]);
+  const close = () => setOpen(null);
   const editing = useMemo<Editing>(() => {
     const edited = (key: number, next: Partial<Run>) => {
       data.list.patch(key, next);
       data.changed();
     };
+    const runsOf = (keys: readonly number[]) => keys.flatMap((key) => data.list.find(key) ?? []);
+    const changeTags = async (keys: readonly number[], add: string[], remove: string[]) => {
+      const done = await attempt(post(`${data.path}/tags`, { runs: keys, add, remove }));
+      if (!done) return false;
+      for (const key of keys) {
+        const tags = (data.list.find(key)?.tags ?? []).filter((tag) => !remove.includes(tag));
+        edited(key, { tags: [...new Set([...tags, ...add])] });
+      }
+      return true;
+    };
     return {
       selected,
-      gone,
-      select: (keys) => setSelected(new Set(keys)),
+      unseen,
+      select: (keys) => setChosen(new Set(keys)),
       toggle: (key) => {
-        const next = new Set(selected);
+        const next = new Set(chosen);
         if (!next.delete(key)) next.add(key);
-        setSelected(next);
+        setChosen(next);
       },
-      rename: setRenamed,
+      rename: (run) => setOpen({ kind: "rename", run }),
       tag: async (keys, add, remove) => {
-        const done = await attempt(post(`${data.path}/tags`, { runs: keys, add, remove }));
-        if (!done) return;
-        for (const key of keys) {
-          const tags = (data.list.find(key)?.tags ?? []).filter((tag) => !remove.includes(tag));
-          edited(key, { tags: [...new Set([...tags, ...add])] });
-        }
-      },
-      remove: (keys) => {
-        setGone((old) => new Set([...old, ...keys]));
-        setSelected(new Set());
-        afterAWhile(
-          `Deleting ${plural(keys.length, "run")}`,
-          () => Promise.all(keys.map((key) => del(`api/runs/${key}`))),
-          () => setGone((old) => new Set([...old].filter((key) => !keys.includes(key)))),
-        );
-      },
-      stop: (run) => void attempt(post(`api/runs/${run.key}/stop`), `${run.name} was asked to stop`),
-    };
-  }, [data.list, data.path, data.changed, selected, gone]);
-  const dialog = renamed && (
-    <Rename
-      run={renamed}
-      close={() => setRenamed(null)}
-      save={(name) => {
-        setRenamed(null);
-        data.list.patch(renamed.key, { name });
-        data.changed();
-        void attempt(patch(`api/runs/${renamed.key}`, { name })).then((done) => {
-          if (done) return;
-          data.list.patch(renamed.key, { name: renamed.name });
-          data.changed();
+        // Back to what each run had: some may have had the tag before.
+        const had = add.concat(remove).map((tag) => [tag, runsOf(keys).filter((run) => run.tags.includes(tag)).map((run) => run.key)] as const);
+        if (!(await changeTags(keys, add, remove))) return;
+        sayWithUndo(`Tags of ${plural(keys.length, "run")} changed`, () => {
+          for (const [tag, before] of had) {
+            const without = keys.filter((key) => !before.includes(key));
+            if (add.includes(tag)) void changeTags(without, [], [tag]);
+            else void changeTags(before, [tag], []);
+          }
         });
-      }}
-    />
-  );
+      },
+      remove: (keys) => keys.length && setOpen({ kind: "remove", runs: runsOf(keys) }),
+      showTrash: () => setOpen({ kind: "trash" }),
+      archive: (keys) => {
+        const isBack = runsOf(keys).every((run) => run.tags.includes(ARCHIVED));
+        const change = (there: boolean) => changeTags(keys, there ? [ARCHIVED] : [], there ? [] : [ARCHIVED]);
+        void change(!isBack).then((done) => done && sayWithUndo(`${plural(keys.length, "run")} ${isBack ? "restored" : "archived"}`, () => void change(isBack)));
+      },
+      move: (keys) => setOpen({ kind: "move", runs: runsOf(keys) }),
+      stop: (keys) => void attempt(post(`${data.path}/stop`, { runs: keys }), `${plural(keys.length, "run")} asked to stop`),
+    };
+  }, [data.list, data.path, data.changed, selected, chosen, unseen]);
+  const rename = (run: Run, name: string) => {
+    close();
+    const set = (next: string) => {
+      data.list.patch(run.key, { name: next });
+      data.changed();
+      return attempt(patch(`api/runs/${run.key}`, { name: next }));
+    };
+    void set(name).then((done) => {
+      if (done) return sayWithUndo(`Renamed to ${name}`, () => void set(run.name));
+      data.list.patch(run.key, { name: run.name });
+      data.changed();
+    });
+  };
+  const remove = (runs: readonly Run[]) => {
+    close();
+    const keys = runs.map((run) => run.key);
+    void trashRuns(data.path, keys).then((done) => {
+      if (!done) return;
+      data.list.remove(keys);
+      data.changed();
+    });
+  };
+  const move = (runs: readonly Run[], to: string) => {
+    close();
+    const keys = runs.map((run) => run.key);
+    const [entity = "", project = ""] = data.place.split("/");
+    const back = () => void attempt(post(`api/projects/${encodeURIComponent(entity)}/${encodeURIComponent(to)}/move`, { runs: keys, to: project }));
+    void attempt(post(`${data.path}/move`, { runs: keys, to })).then((done) => {
+      if (!done) return;
+      data.list.remove(keys);
+      data.changed();
+      sayWithUndo(`${plural(keys.length, "run")} moved to ${to}`, back);
+    });
+  };
+  const dialog =
+    open?.kind === "rename" ? (
+      <Ask title="Rename" label="Name" value={open.run.name} verb="Rename" close={close} save={(name) => rename(open.run, name)} />
+    ) : open?.kind === "move" ? (
+      <Ask title={`Move ${plural(open.runs.length, "run")} to another project`} label="Project" value="" verb="Move" close={close} save={(name) => move(open.runs, name)} />
+    ) : open?.kind === "remove" ? (
+      <ConfirmDelete runs={open.runs} close={close} agree={() => remove(open.runs)} />
+    ) : open?.kind === "trash" ? (
+      <TrashDialog project={data.path} close={close} />
+    ) : null;
   return { editing, dialog };
 }
 
-export function Rename(props: { run: { name: string }; close: () => void; save: (name: string) => void }) {
+/** One word from the user. */
+export function Ask(props: { title: string; label: string; value: string; verb: string; close: () => void; save: (name: string) => void }) {
   return (
-    <Dialog title="Rename" close={props.close}>
+    <Dialog title={props.title} close={props.close}>
       <form
         class="rename"
         onSubmit={(event) => {
@@ -93,8 +150,8 @@ export function Rename(props: { run: { name: string }; close: () => void; save: 
           if (name) props.save(name);
         }}
       >
-        <input name="name" aria-label="Name" value={props.run.name} required maxLength={128} autofocus />
-        <button class="primary">Rename</button>
+        <input name="name" aria-label={props.label} value={props.value} required maxLength={128} autofocus />
+        <button class="primary">{props.verb}</button>
       </form>
     </Dialog>
   );
@@ -105,7 +162,7 @@ export function RowMenu(props: { run: Run; view: ProjectView; editing: Editing }
   const [isWanted, setWanted] = useState(false);
   if (isWanted) return <OpenMenu {...props} />;
   return (
-    <button class="quiet" aria-label={`${props.run.name}: more`} aria-expanded={false} onClick={() => setWanted(true)}>
+    <button class="quiet" tabIndex={-1} aria-label={`${props.run.name}: more`} aria-expanded={false} onClick={() => setWanted(true)}>
       <Icon name="more" size={14} />
     </button>
   );
@@ -123,7 +180,8 @@ function OpenMenu({ run, view, editing }: { run: Run; view: ProjectView; editing
       items={[
         { says: isPinned ? "Unpin" : "Pin to the top", icon: "pin", act: () => change.pinned(isPinned ? without : [...view.pinned, run.key]) },
         { says: "Rename", icon: "edit", act: () => editing.rename(run) },
-        ...(isAlive(run) ? [{ says: "Ask to stop", icon: "close" as const, act: () => editing.stop(run) }] : []),
+        ...(isAlive(run) ? [{ says: "Ask to stop", icon: "close" as const, act: () => editing.stop([run.key]) }] : []),
+        { says: run.tags.includes(ARCHIVED) ? "Take out of the archive" : "Archive", icon: "save", act: () => editing.archive([run.key]) },
         { says: "Delete", icon: "trash", dangerous: true, act: () => editing.remove([run.key]) },
       ]}
     />
@@ -138,12 +196,15 @@ interface BarProps {
 }
 
 export function SelectionBar({ data, editing }: BarProps) {
-  const keys = [...editing.selected].filter((key) => data.list.find(key) && !editing.gone.has(key));
-  if (!keys.length) return null;
-  const others = data.found.map((run) => run.key).filter((key) => !editing.selected.has(key));
+  const keys = [...editing.selected];
+  if (!keys.length && !editing.unseen) return null;
+  const runs = data.matches.filter((run) => editing.selected.has(run.key));
+  const alive = runs.filter(isAlive).map((run) => run.key);
+  const others = data.matches.map((run) => run.key).filter((key) => !editing.selected.has(key));
   return (
     <div class="selection" role="toolbar" aria-label="Selected runs">
       <strong>{keys.length} selected</strong>
+      {editing.unseen > 0 && <span class="faint">{editing.unseen} more not in sight: left alone</span>}
       <button disabled={keys.length < 2 || keys.length > 12} title={keys.length > 12 ? "Up to 12 runs side by side" : ""} onClick={() => change.compare(keys)}>
         <Icon name="compare" size={14} /> Compare
       </button>
@@ -151,7 +212,20 @@ export function SelectionBar({ data, editing }: BarProps) {
         <Icon name="eye" size={14} /> Draw only these
       </button>
       <TagChoice data={data} keys={keys} editing={editing} />
-      <button class="dangerous" onClick={() => editing.remove(keys)}>
+      <Menu
+        label="More for the selected runs"
+        class=""
+        button={<Icon name="more" size={14} />}
+        items={[
+          ...(keys.length === 1 ? [{ says: "Rename", icon: "edit" as const, act: () => editing.rename(runs[0]!) }] : []),
+          { says: runs.length && runs.every((run) => run.tags.includes(ARCHIVED)) ? "Take out of the archive" : "Archive", icon: "save", act: () => editing.archive(keys) },
+          { says: "Move to another project", icon: "right", act: () => editing.move(keys) },
+          { says: alive.length ? `Ask ${plural(alive.length, "run")} to stop` : "None is running", act: alive.length ? () => editing.stop(alive) : null },
+          { says: "Save as CSV", icon: "save", act: () => saveTable("csv", runs, data.columns, data.place) },
+          { says: "Save as LaTeX", icon: "save", act: () => saveTable("tex", runs, data.columns, data.place) },
+        ]}
+      />
+      <button class="dangerous" disabled={!keys.length} onClick={() => editing.remove(keys)}>
         <Icon name="trash" size={14} /> Delete
       </button>
       <button class="quiet right" aria-label="Select none" onClick={() => editing.select([])}>

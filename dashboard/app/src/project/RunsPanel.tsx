@@ -2,21 +2,22 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { hovered } from "../chart/plot";
-import { StateBadge, Tag } from "../components/Badge";
+import { Tag } from "../components/Badge";
 import { Icon } from "../components/Icon";
 import { Link } from "../components/Link";
 import { Popover } from "../components/Menu";
 import { Empty } from "../components/States";
 import { Table, useColumns, useFocusOnArrows, type Column } from "../components/Table";
 import { colourOf } from "../colours";
-import { formatAgo, formatDuration, formatNumber, formatTime, formatValue, plural } from "../format";
+import { formatNumber, formatValue, plural } from "../format";
 import { useObserved } from "../observe";
 import { pathOf } from "../root";
 import { changeQuery, navigate } from "../router";
 import { theme } from "../theme";
+import { labelOf, OFFERED_COLUMNS, runColumn, shortText, ValueCell } from "./columns";
 import { reader } from "./fields";
-import { RowMenu, SelectionBar, type Editing } from "./RunActions";
-import { isAlive, runtimeOf, type Run } from "./runs";
+import { ARCHIVED, RowMenu, SelectionBar, type Editing } from "./RunActions";
+import type { Run } from "./runs";
 import type { Group, ProjectData } from "./useProject";
 import { change, type ProjectView } from "./view";
 
@@ -38,7 +39,7 @@ export function RunsPanel(props: Props) {
   const colours = useObserved(theme);
   const pointed = useObserved(hovered);
   useFocusOnArrows();
-  const rows = useMemo(() => rowsOf(data, closed), [data.found, data.groups, closed, data.columns]);
+  const rows = useMemo(() => rowsOf(data, closed), [data.matches, data.groups, closed, data.columns]);
   const columns = useColumns<Row>(
     () => [nameColumn(props, colours, widths, (label) => setClosed(toggled(closed, label))), ...data.columns.map((name) => valueColumn(name, data, widths))],
     [data.columns, data.keys, colours, view.hidden, view.pinned, editing.selected, widths, closed],
@@ -51,13 +52,21 @@ export function RunsPanel(props: Props) {
       </div>
       <div class="runs-count">
         <span>
-          {data.found.length === data.runs.length ? plural(data.runs.length, "run") : `${data.found.length.toLocaleString("en")} of ${plural(data.runs.length, "run")}`}
+          {data.matches.length === data.runs.length ? plural(data.runs.length, "run") : `${data.matches.length.toLocaleString("en")} of ${plural(data.runs.length, "run")}`}
         </span>
         {view.hidden.size > 0 && (
           <button class="link" onClick={() => change.hidden([])}>
             show {view.hidden.size} hidden
           </button>
         )}
+        {data.archived > 0 && (
+          <button class="link" onClick={() => changeQuery({ q: `tag = ${ARCHIVED}` })}>
+            {data.archived} archived
+          </button>
+        )}
+        <button class="link" onClick={editing.showTrash}>
+          trash
+        </button>
         {data.groups && <span class="faint">{plural(data.groups.length, "group")}</span>}
       </div>
       <Table<Row>
@@ -71,11 +80,18 @@ export function RunsPanel(props: Props) {
         onHover={(row) => hovered.set(row === null ? null : row.kind === "run" ? row.run.key : row.group.label)}
         onOpen={(row) => row.kind === "run" && navigate(`${pathOf(props.entity, props.project, "runs", row.run.id)}`)}
         onToggle={(row) => row.kind === "run" && editing.toggle(row.run.key)}
+        onKey={(row, key) => {
+          if (row.kind !== "run") return false;
+          if (key === "h") change.hidden(toggled(view.hidden, row.run.key));
+          else if (key === "p") change.pinned(toggled(view.pinned, row.run.key));
+          else return false;
+          return true;
+        }}
         rowClass={(row) => (row.kind === "group" ? "group-row" : `${editing.selected.has(row.run.key) ? "chosen" : ""}${pointed === row.run.key ? " hovered" : ""}`)}
         empty={
           data.isLoaded &&
           (data.runs.length ? (
-            <Empty what="No run is like that.">
+            <Empty what="No runs match.">
               <button onClick={() => changeQuery({ q: null })}>Show all</button>
             </Empty>
           ) : (
@@ -95,11 +111,11 @@ function toggled<T>(set: ReadonlySet<T>, item: T): Set<T> {
 }
 
 function rowsOf(data: ProjectData, closed: ReadonlySet<string>): Row[] {
-  if (!data.groups) return data.found.map((run) => ({ kind: "run", run }));
-  const place = new Map(data.found.map((run, turn) => [run.key, turn]));
+  if (!data.groups) return data.matches.map((run) => ({ kind: "run", run }));
+  const place = new Map(data.matches.map((run, turn) => [run.key, turn]));
   return data.groups.flatMap((group): Row[] => {
-    const runs = group.runs.filter((key) => place.has(key)).sort((one, other) => place.get(one)! - place.get(other)!);
-    const members = runs.map((key) => data.found[place.get(key)!]!);
+    const runs = group.runs.filter((key) => place.has(key)).sort((a, b) => place.get(a)! - place.get(b)!);
+    const members = runs.map((key) => data.matches[place.get(key)!]!);
     if (!members.length) return [];
     const isOpen = !closed.has(group.label);
     const head: Row = { kind: "group", group: { ...group, runs }, means: meansOf(members, data.columns), isOpen };
@@ -110,7 +126,7 @@ function rowsOf(data: ProjectData, closed: ReadonlySet<string>): Row[] {
 function meansOf(runs: Run[], columns: string[]): Record<string, number | null> {
   const means: Record<string, number | null> = {};
   for (const name of columns) {
-    if (!name.startsWith("summary.") && name !== "runtime") continue;
+    if (!name.startsWith("summary.") && !runColumn(name)?.isNumber) continue;
     const read = reader(name);
     const values = runs.map(read).filter((value): value is number => typeof value === "number");
     means[name] = values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : null;
@@ -119,7 +135,7 @@ function meansOf(runs: Run[], columns: string[]): Record<string, number | null> 
 }
 
 function nameColumn({ data, view, entity, project, editing }: Props, colours: "light" | "dark", widths: Record<string, number>, toggle: (label: string) => void): Column<Row> {
-  const isAll = data.found.length > 0 && editing.selected.size >= data.found.length;
+  const isAll = data.matches.length > 0 && editing.selected.size >= data.matches.length;
   return {
     name: "name",
     label: "Name",
@@ -132,7 +148,7 @@ function nameColumn({ data, view, entity, project, editing }: Props, colours: "l
         type="checkbox"
         aria-label="Select all runs"
         checked={isAll}
-        onChange={() => editing.select(isAll ? [] : data.found.map((run) => run.key))}
+        onChange={() => editing.select(isAll ? [] : data.matches.map((run) => run.key))}
       />
     ),
     cell: (row) => {
@@ -140,7 +156,7 @@ function nameColumn({ data, view, entity, project, editing }: Props, colours: "l
         const { group, isOpen } = row;
         return (
           <>
-            <button class="quiet fold" aria-label={isOpen ? "Close the group" : "Open the group"} aria-expanded={isOpen} onClick={() => toggle(group.label)}>
+            <button class="quiet fold" tabIndex={-1} aria-label={isOpen ? "Close the group" : "Open the group"} aria-expanded={isOpen} onClick={() => toggle(group.label)}>
               <Icon name={isOpen ? "down" : "right"} size={12} />
             </button>
             <span class="swatch" style={{ background: colourOf(group.turn, colours) }} />
@@ -155,16 +171,17 @@ function nameColumn({ data, view, entity, project, editing }: Props, colours: "l
       const isHidden = view.hidden.has(run.key);
       return (
         <>
-          <input type="checkbox" aria-label={`Select ${run.name}`} checked={editing.selected.has(run.key)} onChange={() => editing.toggle(run.key)} />
+          <input type="checkbox" tabIndex={-1} aria-label={`Select ${run.name}`} checked={editing.selected.has(run.key)} onChange={() => editing.toggle(run.key)} />
           <button
             class="eye"
+            tabIndex={-1}
             aria-label={isHidden ? `Draw ${run.name}` : `Do not draw ${run.name}`}
             title={isHidden ? "Not drawn" : "Drawn"}
             onClick={() => change.hidden(toggled(view.hidden, run.key))}
           >
             <span class={`swatch${isHidden ? " off" : ""}`} style={isHidden ? {} : { background: colourOf(run.key, colours) }} />
           </button>
-          <Link to={pathOf(entity, project, "runs", run.id)} class="words run-link" title={run.name}>
+          <Link to={pathOf(entity, project, "runs", run.id)} class="words run-link" title={run.name} tabIndex={-1}>
             {run.name}
           </Link>
           {run.tags.slice(0, 2).map((tag) => (
@@ -180,56 +197,29 @@ function nameColumn({ data, view, entity, project, editing }: Props, colours: "l
   };
 }
 
-const LABELS: Record<string, string> = { state: "State", created: "Created", runtime: "Runtime", user: "User", group: "Group", sweep: "Sweep", host: "Host", tags: "Tags", notes: "Notes", id: "Id", job_type: "Job type", exit_code: "Exit code" };
-const WIDTHS: Record<string, number> = { state: 104, created: 104, runtime: 92, tags: 140, notes: 180, id: 92, host: 120 };
-
-function labelOf(field: string): string {
-  return LABELS[field] ?? field.replace(/^(config|summary)\./, "");
-}
-
 function valueColumn(name: string, data: ProjectData, widths: Record<string, number>): Column<Row> {
   const read = reader(name);
-  const key = name.startsWith("config.") ? data.keys?.config.find((one) => one.name === name.slice(7)) : data.keys?.summary.find((one) => one.name === name.slice(8));
-  const isNumber = name === "runtime" || key?.kind === "number";
+  const key = name.startsWith("config.") ? data.keys?.config.find((key) => key.name === name.slice(7)) : data.keys?.summary.find((key) => key.name === name.slice(8));
+  const own = runColumn(name);
+  const isNumber = own?.isNumber ?? key?.kind === "number";
   return {
     name,
     label: labelOf(name),
     title: name,
-    width: widths[name] ?? WIDTHS[name] ?? Math.min(150, Math.max(isNumber ? 84 : 100, 26 + labelOf(name).length * 7)),
+    width: widths[name] ?? own?.width ?? Math.min(150, Math.max(isNumber ? 84 : 100, 26 + labelOf(name).length * 7)),
     number: isNumber,
     sortable: true,
-    brief: (row) => (row.kind === "run" ? briefly(name, row.run, read) : ""),
+    brief: (row) => (row.kind === "run" ? shortText(name, read(row.run)) : ""),
     cell: (row) => {
       if (row.kind === "group") {
         const mean = row.means[name];
         const value = row.group.values[name];
-        if (typeof mean === "number") return <span title="mean of the group">{name === "runtime" ? formatDuration(mean) : formatNumber(mean)}</span>;
+        if (typeof mean === "number") return <span title="mean of the group">{own?.text ? own.text(mean) : formatNumber(mean)}</span>;
         return <span>{value === undefined ? "" : formatValue(value)}</span>;
       }
-      return <Value name={name} run={row.run} value={read(row.run)} />;
+      return <ValueCell name={name} run={row.run} value={read(row.run)} />;
     },
   };
-}
-
-function briefly(name: string, run: Run, read: (run: Run) => unknown): string {
-  if (name === "created") return formatAgo(run.created_at);
-  if (name === "runtime") return formatDuration(runtimeOf(run));
-  const value = read(run);
-  return value === null || value === undefined ? "–" : formatValue(value);
-}
-
-function Value({ name, run, value }: { name: string; run: Run; value: unknown }) {
-  if (name === "state") return <StateBadge state={run.state} />;
-  if (name === "created") return <span title={formatTime(run.created_at)}>{formatAgo(run.created_at)}</span>;
-  if (name === "runtime") return <span class={isAlive(run) ? "busy" : ""}>{formatDuration(runtimeOf(run))}</span>;
-  if (name === "tags") return <>{run.tags.map((tag) => <Tag text={tag} />)}</>;
-  if (value === null || value === undefined) return <span class="none">–</span>;
-  const text = formatValue(value);
-  return (
-    <span class="words" title={typeof value === "number" ? String(value) : text}>
-      {text}
-    </span>
-  );
 }
 
 function SearchField({ data, view }: { data: ProjectData; view: ProjectView }) {
@@ -254,13 +244,11 @@ function SearchField({ data, view }: { data: ProjectData; view: ProjectView }) {
   );
 }
 
-const OWN_COLUMNS = ["state", "created", "runtime", "user", "group", "sweep", "host", "tags", "notes", "id", "job_type", "exit_code"];
-
 function ColumnChoice({ data, view }: { data: ProjectData; view: ProjectView }) {
   const [words, setWords] = useState("");
-  const names = [...OWN_COLUMNS, ...(data.keys?.config ?? []).map((key) => `config.${key.name}`), ...(data.keys?.summary ?? []).map((key) => `summary.${key.name}`)];
+  const names = [...OFFERED_COLUMNS, ...(data.keys?.config ?? []).map((key) => `config.${key.name}`), ...(data.keys?.summary ?? []).map((key) => `summary.${key.name}`)];
   const wanted = words.toLowerCase();
-  const toggle = (name: string) => change.columns(data.columns.includes(name) ? data.columns.filter((one) => one !== name) : [...data.columns, name]);
+  const toggle = (name: string) => change.columns(data.columns.includes(name) ? data.columns.filter((column) => column !== name) : [...data.columns, name]);
   return (
     <Popover label="Columns" button={<Icon name="columns" />}>
       {() => (
@@ -279,7 +267,7 @@ function ColumnChoice({ data, view }: { data: ProjectData; view: ProjectView }) 
               ))}
           </div>
           <button class="quiet" disabled={!view.columns} onClick={() => change.columns(null)}>
-            As at first
+            Reset
           </button>
         </div>
       )}

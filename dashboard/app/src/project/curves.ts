@@ -15,6 +15,12 @@ export interface Curve {
   count: number;
 }
 
+/** The one notion of what a chart has to show. */
+export type ChartState = "loading" | "failed" | "absent" | "shown";
+
+// A question that was not answered is asked again.
+const AGAIN_AFTER = 3_000;
+
 export interface Setting {
   project: string;
   stream: "history" | "events";
@@ -75,10 +81,22 @@ export class CurveStore {
   private readonly kept = new Map<string, Map<number, Kept>>();
   private readonly wanted = new Map<string, readonly number[]>();
   private readonly listeners = new Map<string, Set<() => void>>();
+  /** Metrics whose last question was not answered. */
+  private readonly failed = new Set<string>();
+  private readonly others = new Map<string, CurveStore>();
   private isDue = false;
   private readonly underWay = new Set<string>();
 
   constructor(readonly setting: Setting) {}
+
+  /** The same over another axis, for a metric that has one of its own. */
+  over(x: string | null): CurveStore {
+    if (x === this.setting.x) return this;
+    const name = x ?? "";
+    const store = this.others.get(name) ?? new CurveStore({ ...this.setting, x });
+    this.others.set(name, store);
+    return store;
+  }
 
   /** A chart is shown: keep this metric of these runs fresh. */
   want(metric: string, runs: readonly number[]): void {
@@ -100,22 +118,28 @@ export class CurveStore {
     return this.kept.get(metric)?.get(run)?.curve ?? null;
   }
 
-  /** Whether everything that was wanted of a metric has been answered. */
-  isReady(metric: string): boolean {
-    const runs = this.wanted.get(metric) ?? [];
-    const kept = this.kept.get(metric);
-    return runs.every((run) => kept?.has(run));
+  /** What there is of a metric of these runs. */
+  state(metric: string, runs: readonly { key: number }[]): ChartState {
+    const byRun = this.kept.get(metric);
+    if (runs.some(({ key }) => byRun?.get(key)?.curve)) return "shown";
+    if (runs.every(({ key }) => byRun?.has(key))) return "absent";
+    return this.failed.has(metric) ? "failed" : "loading";
   }
 
   /** These runs have new points. */
   grown(runs: readonly number[]): void {
-    for (const kept of this.kept.values()) {
+    for (const byRun of this.kept.values()) {
       for (const run of runs) {
-        const one = kept.get(run);
-        if (one) one.old = true;
+        const entry = byRun.get(run);
+        if (entry) entry.old = true;
       }
     }
     this.schedule();
+    this.others.forEach((store) => store.grown(runs));
+  }
+
+  private tell(metrics: readonly string[]): void {
+    for (const metric of metrics) this.listeners.get(metric)?.forEach((listener) => listener());
   }
 
   private schedule(): void {
@@ -133,8 +157,8 @@ export class CurveStore {
     const questions = new Map<string, { runs: number[]; metrics: string[] }>();
     for (const [metric, runs] of this.wanted) {
       if (this.underWay.has(metric)) continue;
-      const kept = this.kept.get(metric);
-      const missing = runs.filter((run) => kept?.get(run)?.old ?? true);
+      const byRun = this.kept.get(metric);
+      const missing = runs.filter((run) => byRun?.get(run)?.old ?? true);
       if (!missing.length) continue;
       const name = missing.join();
       const question = questions.get(name) ?? { runs: missing, metrics: [] };
@@ -147,19 +171,23 @@ export class CurveStore {
   private async ask(runs: number[], metrics: string[]): Promise<void> {
     metrics.forEach((metric) => this.underWay.add(metric));
     try {
-      const found = await fetchCurves(this.setting, metrics, { runs });
+      const curves = await fetchCurves(this.setting, metrics, { runs });
       for (const metric of metrics) {
-        const kept = this.kept.get(metric) ?? new Map<number, Kept>();
-        this.kept.set(metric, kept);
-        for (const run of runs) kept.set(run, { curve: null, old: false });
+        const byRun = this.kept.get(metric) ?? new Map<number, Kept>();
+        this.kept.set(metric, byRun);
+        for (const run of runs) byRun.set(run, { curve: null, old: false });
       }
-      for (const curve of found) this.kept.get(curve.metric)!.set(curve.run!, { curve, old: false });
+      for (const curve of curves) this.kept.get(curve.metric)!.set(curve.run!, { curve, old: false });
+      metrics.forEach((metric) => this.failed.delete(metric));
     } catch {
-      return; // Told by the bar at the top; the next news asks again.
+      metrics.forEach((metric) => this.failed.add(metric));
+      setTimeout(() => this.schedule(), AGAIN_AFTER);
+      this.tell(metrics);
+      return;
     } finally {
       metrics.forEach((metric) => this.underWay.delete(metric));
     }
-    for (const metric of metrics) this.listeners.get(metric)?.forEach((listener) => listener());
+    this.tell(metrics);
     this.schedule();
   }
 }

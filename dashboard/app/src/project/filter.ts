@@ -48,9 +48,9 @@ function tokenize(text: string): Token[] {
   TOKEN.lastIndex = 0;
   while (TOKEN.lastIndex < whole.length) {
     const at = TOKEN.lastIndex;
-    const found = TOKEN.exec(whole);
-    if (!found) throw new Mistake(`cannot read ${JSON.stringify(whole.slice(at, at + 12).trim())}`);
-    const [, quoted, operator, open, close, word] = found;
+    const match = TOKEN.exec(whole);
+    if (!match) throw new Mistake(`cannot read ${JSON.stringify(whole.slice(at, at + 12).trim())}`);
+    const [, quoted, operator, open, close, word] = match;
     if (quoted) tokens.push({ text: unquoted(quoted), kind: "quoted", at });
     else if (operator) tokens.push({ text: operator === "==" ? "=" : operator, kind: "operator", at });
     else if (open) tokens.push({ text: "(", kind: "open", at });
@@ -82,8 +82,8 @@ class Parser {
   private either(): Test {
     let test = this.both();
     while (this.takes("or")) {
-      const [one, other] = [test, this.both()];
-      test = (run) => one(run) || other(run);
+      const [first, second] = [test, this.both()];
+      test = (run) => first(run) || second(run);
     }
     return test;
   }
@@ -92,8 +92,8 @@ class Parser {
     let test = this.single();
     // Two conditions beside each other both hold, with or without the word.
     while (this.takes("and") || this.goesOn()) {
-      const [one, other] = [test, this.single()];
-      test = (run) => one(run) && other(run);
+      const [first, second] = [test, this.single()];
+      test = (run) => first(run) && second(run);
     }
     return test;
   }

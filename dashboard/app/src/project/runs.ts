@@ -1,6 +1,9 @@
 // A project's runs as the page keeps them: columns from the server, merged as they change.
 
 import { get } from "../api";
+import type { RunColumns as Answer } from "../shapes";
+
+export type { FieldName as Key, FieldNames as Keys } from "../shapes";
 
 export interface Run {
   key: number;
@@ -21,32 +24,6 @@ export interface Run {
   exit_code: number | null;
   config: Record<string, unknown>;
   summary: Record<string, unknown>;
-}
-
-type Columns = Record<string, unknown[]>;
-
-interface Answer {
-  revision: number;
-  whole: boolean;
-  columns: Columns;
-  config: Columns;
-  summary: Columns;
-  deleted: number[];
-}
-
-export interface Key {
-  name: string;
-  kind: string;
-  varies: boolean | string;
-}
-
-export interface Keys {
-  revision: number;
-  config: Key[];
-  summary: Key[];
-  metrics: string[];
-  events: string[];
-  media: { name: string; type: string }[];
 }
 
 export interface Wanted {
@@ -85,6 +62,11 @@ export class RunList {
     answer.deleted.forEach((key) => this.byKey.delete(key));
     this.revision = answer.revision;
     return changed.length > 0 || answer.deleted.length > 0;
+  }
+
+  /** Runs that the page itself took away. */
+  remove(keys: readonly number[]): void {
+    keys.forEach((key) => this.byKey.delete(key));
   }
 
   find(key: number): Run | undefined {

@@ -4,6 +4,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { get, post, type ApiError } from "../api";
 import { useLive } from "../live";
 import { pathOf } from "../root";
+import { USUAL_COLUMNS } from "./columns";
 import { columnsOf, comparer } from "./fields";
 import { parseFilter, type Filter } from "./filter";
 import { RunList, type Keys, type Run } from "./runs";
@@ -18,16 +19,20 @@ export interface Group {
 }
 
 export interface ProjectData {
+  entity: string;
+  project: string;
   place: string;
   path: string;
   list: RunList;
   keys: Keys | null;
   runs: Run[];
   /** What the search leaves, in the table's order, pinned ones first. */
-  found: Run[];
+  matches: Run[];
   filter: Filter;
   columns: string[];
   groups: Group[] | null;
+  /** How many runs the archive keeps out of sight. */
+  archived: number;
   error: ApiError | null;
   isLoaded: boolean;
   /** Runs with new points, by how often that was told. */
@@ -50,7 +55,7 @@ function defaultColumns(keys: Keys | null): string[] {
   const summary = keys.summary
     .filter((key) => key.kind === "number" && !key.name.startsWith("_") && key.varies && !taken.has(key.name))
     .slice(0, SHOWN_SUMMARY);
-  return ["state", "created", "runtime", ...config.map((key) => `config.${key.name}`), ...summary.map((key) => `summary.${key.name}`)];
+  return [...USUAL_COLUMNS, ...config.map((key) => `config.${key.name}`), ...summary.map((key) => `summary.${key.name}`)];
 }
 
 export function useProject(entity: string, project: string, view: ProjectView): ProjectData {
@@ -80,12 +85,12 @@ export function useProject(entity: string, project: string, view: ProjectView): 
   const wanted = useMemo(() => {
     if (!keys || !isLoaded) return null;
     const names = new Set([...columns, ...filter.fields, view.sort.name]);
-    const asked = columnsOf(names);
+    const wanted = columnsOf(names);
     if (list.runs.length <= SMALL) {
-      keys.config.slice(0, MOST_COLUMNS).forEach((key) => asked.config.push(key.name));
-      keys.summary.slice(0, MOST_COLUMNS).forEach((key) => asked.summary.push(key.name));
+      keys.config.slice(0, MOST_COLUMNS).forEach((key) => wanted.config.push(key.name));
+      keys.summary.slice(0, MOST_COLUMNS).forEach((key) => wanted.summary.push(key.name));
     }
-    return { config: [...new Set(asked.config)], summary: [...new Set(asked.summary)] };
+    return { config: [...new Set(wanted.config)], summary: [...new Set(wanted.summary)] };
   }, [keys, isLoaded, columns.join(), filter.fields.join(), view.sort.name]);
   const latest = useRef(wanted);
   latest.current = wanted;
@@ -105,19 +110,22 @@ export function useProject(entity: string, project: string, view: ProjectView): 
   });
 
   const runs = useMemo(() => list.runs, [list, turn]);
-  const found = useMemo(() => {
-    const kept = runs.filter(filter.test).sort(comparer(view.sort.name, view.sort.descending));
-    if (!view.pinned.size) return kept;
-    return [...kept.filter((run) => view.pinned.has(run.key)), ...kept.filter((run) => !view.pinned.has(run.key))];
-  }, [runs, filter, view.sort.name, view.sort.descending, view.pinned]);
-  const groups = useGroups(path, view.group, found, runs.length);
-  return { place, path, list, keys, runs, found, filter, columns, groups, error, isLoaded, grown, changed, again: loadBoth };
+  // Archived runs are out of sight until the search names their tag.
+  const seesArchive = /archived/i.test(view.words);
+  const matches = useMemo(() => {
+    const shown = runs.filter((run) => filter.test(run) && (seesArchive || !run.tags.includes("archived"))).sort(comparer(view.sort.name, view.sort.descending));
+    if (!view.pinned.size) return shown;
+    return [...shown.filter((run) => view.pinned.has(run.key)), ...shown.filter((run) => !view.pinned.has(run.key))];
+  }, [runs, filter, seesArchive, view.sort.name, view.sort.descending, view.pinned]);
+  const archived = useMemo(() => (seesArchive ? 0 : runs.filter((run) => run.tags.includes("archived")).length), [runs, seesArchive]);
+  const groups = useGroups(path, view.group, matches, runs.length);
+  return { entity, project, place, path, list, keys, runs, matches, filter, columns, groups, archived, error, isLoaded, grown, changed, again: loadBoth };
 }
 
 /** `!seed,host`: by the whole config but these; `config.lr,state`: by these. */
-function useGroups(path: string, group: string, found: Run[], all: number): Group[] | null {
+function useGroups(path: string, group: string, matches: Run[], all: number): Group[] | null {
   const [groups, setGroups] = useState<Group[] | null>(null);
-  const keys = useMemo(() => found.map((run) => run.key).sort((one, other) => one - other), [found]);
+  const keys = useMemo(() => matches.map((run) => run.key).sort((a, b) => a - b), [matches]);
   const name = keys.join();
   useEffect(() => {
     if (!group) {
@@ -129,7 +137,7 @@ function useGroups(path: string, group: string, found: Run[], all: number): Grou
     const fields = (isExcept ? group.slice(1) : group).split(",").filter(Boolean);
     const body = { runs: keys.length === all ? null : keys, ...(isExcept ? { except: fields } : { by: fields }) };
     post<{ groups: Group[] }>(`${path}/groups`, body).then(
-      (answer) => !over && setGroups(answer.groups.map((one, turn) => ({ ...one, turn }))),
+      (answer) => !over && setGroups(answer.groups.map((group, turn) => ({ ...group, turn }))),
       () => !over && setGroups(null),
     );
     return () => {

@@ -5,7 +5,10 @@ import type { Span } from "../chart/lines";
 import type { XKind } from "../chart/plot";
 import type { Sort } from "../components/Table";
 import { changeQuery, usePlace } from "../router";
+import type { FieldNames } from "../shapes";
 
+/** What runs said of their metrics by `define_metric`. */
+export type Defined = FieldNames["defined"];
 export type Spread = "std" | "stderr" | "range";
 export type Panel = "both" | "runs" | "charts";
 
@@ -78,7 +81,7 @@ export const change = {
   group: (name: string) => changeQuery({ group: name || null }),
   spread: (name: Spread) => changeQuery({ spread: name === "std" ? null : name }),
   panel: (name: Panel) => changeQuery({ panel: name === "both" ? null : name }),
-  compare: (keys: number[]) => changeQuery({ compare: keys.join() || null }, { push: true }),
+  compare: (keys: number[]) => changeQuery({ compare: keys.join() || null }),
   metrics: (words: string) => changeQuery({ metrics: words || null }),
 };
 
@@ -87,6 +90,11 @@ export const X_CHOICES: [string, string][] = [
   ["_runtime", "Time since start"],
   ["_timestamp", "Time of day"],
 ];
+
+/** What a metric's chart has on its x axis: what was chosen, or the step that `define_metric` names. */
+export function xOf(metric: string, x: string, defined: Defined | undefined): string {
+  return x === "_step" ? (defined?.[metric]?.step ?? "_step") : x;
+}
 
 export function kindOfX(x: string): XKind {
   return x === "_runtime" ? "duration" : x === "_timestamp" ? "time" : "number";

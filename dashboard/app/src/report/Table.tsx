@@ -6,6 +6,7 @@ import { Link } from "../components/Link";
 import { colourOf } from "../colours";
 import { formatValue } from "../format";
 import { useObserved } from "../observe";
+import { labelOf } from "../project/columns";
 import { reader } from "../project/fields";
 import type { Run } from "../project/runs";
 import { pathOf } from "../root";
@@ -33,7 +34,7 @@ export function RunsTable(props: { runs: readonly Run[]; columns: readonly strin
             <th scope="col">state</th>
             {columns.map((name) => (
               <th scope="col" class="number">
-                {name.replace(/^(config|summary)\./, "")}
+                {labelOf(name)}
               </th>
             ))}
           </tr>

@@ -4,6 +4,8 @@
 import type { ProjectView } from "../project/view";
 import { readView } from "../project/view";
 
+export type { Report, ReportHead } from "../shapes";
+
 export interface ReportView {
   /** The project page's query. */
   query?: string;
@@ -11,22 +13,6 @@ export interface ReportView {
   metrics?: string[] | null;
   /** Keys of the runs, where they are to stay the same; null: those that the query finds. */
   runs?: number[] | null;
-}
-
-export interface ReportHead {
-  id: string;
-  title: string;
-  notes: string;
-  entity: string;
-  project: string;
-  user: string;
-  revision: number;
-  created_at: number;
-  updated_at: number;
-}
-
-export interface Report extends ReportHead {
-  view: ReportView;
 }
 
 /** How the report's charts look: as its author left them, but for what the reader zooms. */

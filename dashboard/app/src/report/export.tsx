@@ -6,6 +6,7 @@ import { drawing, escaped, saveFile } from "../chart/export";
 import type { Line } from "../chart/lines";
 import { Plot, type View } from "../chart/plot";
 import { formatTime, formatValue } from "../format";
+import { labelOf } from "../project/columns";
 import { reader } from "../project/fields";
 import { fetchCurves } from "../project/curves";
 import { groupLine, runLine } from "../project/MetricChart";
@@ -70,11 +71,11 @@ interface Drawn {
 async function drawCharts({ report, view, metrics, runs, groups }: Content): Promise<Drawn> {
   const setting = { project: `${report.entity}/${report.project}`, stream: "history" as const, x: askedX(view.x), points: POINTS, range: view.zoom };
   const wanted = groups ? { groups: groups.map((group) => group.runs) } : { runs: runs.map((run) => run.key) };
-  const found = metrics.length ? await fetchCurves(setting, metrics, wanted) : [];
+  const curves = metrics.length ? await fetchCurves(setting, metrics, wanted) : [];
   const known = new Map(runs.map((run) => [run.key, run]));
   const drawn: Drawn = { drawings: [], lines: [], numbers: {} };
   for (const metric of metrics) {
-    const lines = found.flatMap((curve) => {
+    const lines = curves.flatMap((curve) => {
       if (curve.metric !== metric) return [];
       if (groups) return groups[curve.group!] ? [groupLine(groups[curve.group!]!, curve, view.spread, theme.value)] : [];
       const run = known.get(curve.run!);
@@ -108,7 +109,7 @@ async function draw(metric: string, lines: Line[], view: ProjectView): Promise<s
 function table({ runs, columns }: Content): string {
   const names = shownColumns(columns);
   const readers = names.map((name) => reader(name));
-  const head = ["run", "state", ...names.map((name) => name.replace(/^(config|summary)\./, ""))];
+  const head = ["run", "state", ...names.map(labelOf)];
   const rows = runs.slice(0, MOST_ROWS).map((run) => `<tr><th>${escaped(run.name)}</th><td>${escaped(run.state)}</td>${readers.map((read) => `<td>${escaped(formatValue(read(run)))}</td>`).join("")}</tr>`);
   const more = runs.length > MOST_ROWS ? `<p class="soft">and ${runs.length - MOST_ROWS} more</p>` : "";
   return `<section class="runs"><table><thead><tr>${head.map((name) => `<th>${escaped(name)}</th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table>${more}</section>`;

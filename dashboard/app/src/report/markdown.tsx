@@ -17,7 +17,7 @@ export function Markdown({ text }: { text: string }) {
 /** The blocks of a text: paragraphs, lists, code, tables. */
 function blocksOf(text: string): Block[] {
   const lines = text.replaceAll("\r\n", "\n").split("\n");
-  const found: Block[] = [];
+  const blocks: Block[] = [];
   let at = 0;
   const take = (isIn: (line: string) => boolean): string[] => {
     const first = at;
@@ -30,36 +30,36 @@ function blocksOf(text: string): Block[] {
     if (!line.trim()) at++;
     else if (line.startsWith("```")) {
       at++;
-      const code = take((one) => !one.startsWith("```"));
+      const code = take((text) => !text.startsWith("```"));
       at++;
-      found.push({ kind: "code", text: code.join("\n") });
+      blocks.push({ kind: "code", text: code.join("\n") });
     } else if (heading) {
       at++;
-      found.push({ kind: "heading", level: heading[1]!.length, text: heading[2]! });
+      blocks.push({ kind: "heading", level: heading[1]!.length, text: heading[2]! });
     } else if (/^\s*(-{3,}|\*{3,})\s*$/.test(line)) {
       at++;
-      found.push({ kind: "rule" });
+      blocks.push({ kind: "rule" });
     } else if (/^>\s?/.test(line)) {
-      const quoted = take((one) => /^>\s?/.test(one));
-      found.push({ kind: "quote", text: quoted.map((one) => one.replace(/^>\s?/, "")).join("\n") });
+      const quoted = take((text) => /^>\s?/.test(text));
+      blocks.push({ kind: "quote", text: quoted.map((text) => text.replace(/^>\s?/, "")).join("\n") });
     } else if (isItem(line)) {
       const ordered = /^\s*\d+[.)]\s/.test(line);
       const items: string[] = [];
-      for (const one of take((each) => isItem(each) || (/^\s+\S/.test(each) && !!each.trim()))) {
-        if (isItem(one)) items.push(one.replace(/^\s*([-*+]|\d+[.)])\s+/, ""));
-        else items[items.length - 1] += ` ${one.trim()}`;
+      for (const text of take((each) => isItem(each) || (/^\s+\S/.test(each) && !!each.trim()))) {
+        if (isItem(text)) items.push(text.replace(/^\s*([-*+]|\d+[.)])\s+/, ""));
+        else items[items.length - 1] += ` ${text.trim()}`;
       }
-      found.push({ kind: "list", ordered, items });
+      blocks.push({ kind: "list", ordered, items });
     } else if (line.includes("|") && /^\s*\|?\s*:?-{2,}/.test(lines[at + 1] ?? "")) {
       at += 2;
-      const rows = take((one) => one.includes("|"));
-      found.push({ kind: "table", head: cells(line), rows: rows.map(cells) });
+      const rows = take((text) => text.includes("|"));
+      blocks.push({ kind: "table", head: cells(line), rows: rows.map(cells) });
     } else {
-      const part = take((one) => !!one.trim() && !/^(#{1,6}\s|```|>\s?)/.test(one) && !isItem(one));
-      found.push({ kind: "paragraph", text: part.join("\n") });
+      const part = take((text) => !!text.trim() && !/^(#{1,6}\s|```|>\s?)/.test(text) && !isItem(text));
+      blocks.push({ kind: "paragraph", text: part.join("\n") });
     }
   }
-  return found;
+  return blocks;
 }
 
 function isItem(line: string): boolean {
@@ -113,19 +113,19 @@ const INLINE = /(`[^`]+`)|(\*\*[^*]+\*\*)|(\*[^*\s][^*]*\*)|(\b_[^_]+_\b)|(\[[^\
 
 /** Words with their emphasis, code and links. */
 function words(text: string): ComponentChildren {
-  const found: ComponentChildren[] = [];
+  const pieces: ComponentChildren[] = [];
   let rest = text;
   while (rest) {
     const match = INLINE.exec(rest);
     if (!match) {
-      found.push(rest);
+      pieces.push(rest);
       break;
     }
-    if (match.index) found.push(rest.slice(0, match.index));
-    found.push(piece(match[0]));
+    if (match.index) pieces.push(rest.slice(0, match.index));
+    pieces.push(piece(match[0]));
     rest = rest.slice(match.index + match[0].length);
   }
-  return found;
+  return pieces;
 }
 
 function piece(text: string): ComponentChildren {

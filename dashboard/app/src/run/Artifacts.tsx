@@ -1,33 +1,19 @@
 // What a run used and what it made, and from where to where that goes.
 
 import { useState } from "preact/hooks";
-import { useAsked } from "../ask";
+import { useFetch } from "../fetch";
 import { Copied } from "../components/Copied";
 import { Icon } from "../components/Icon";
 import { Link } from "../components/Link";
 import { Empty, Loading, Trouble } from "../components/States";
 import { formatSize, formatValue } from "../format";
+import { blobAddress } from "../media/files";
 import { pathOf } from "../root";
-import { fileAddress } from "../session";
 import type { RunDetail } from "./detail";
-
-interface Artifact {
-  key: number;
-  entity: string;
-  project: string;
-  type: string;
-  collection: string;
-  version: number;
-  aliases: string[];
-  size: number;
-  description: string | null;
-  metadata: string | null;
-  made_by: string | null;
-  used_by: { key: number; id: string; name: string; entity: string; project: string }[];
-}
+import type { ArtifactRecord as Artifact } from "../shapes";
 
 export function Artifacts({ run }: { run: RunDetail }) {
-  const { data, error, again } = useAsked<{ logged: Artifact[]; used: Artifact[] }>(`api/runs/${run.key}/artifacts`);
+  const { data, error, again } = useFetch<{ logged: Artifact[]; used: Artifact[] }>(`api/runs/${run.key}/artifacts`);
   if (error) return <Trouble error={error} again={again} />;
   if (!data) return <Loading />;
   if (!data.logged.length && !data.used.length) {
@@ -97,15 +83,15 @@ const MOST_USERS = 5;
 /** Where it went on to. */
 function UsedBy({ artifact, run }: { artifact: Artifact; run: RunDetail }) {
   const [isWhole, setWhole] = useState(false);
-  const others = artifact.used_by.filter((one) => one.key !== run.key);
+  const others = artifact.used_by.filter((user) => user.key !== run.key);
   if (!others.length) return null;
   const shown = isWhole ? others : others.slice(0, MOST_USERS);
   return (
     <div class="row wrap used-by">
       <span class="faint">used by</span>
-      {shown.map((one) => (
-        <Link key={one.key} to={pathOf(one.entity, one.project, "runs", one.id)}>
-          {one.name}
+      {shown.map((user) => (
+        <Link key={user.key} to={pathOf(user.entity, user.project, "runs", user.id)}>
+          {user.name}
         </Link>
       ))}
       {shown.length < others.length && (
@@ -118,7 +104,7 @@ function UsedBy({ artifact, run }: { artifact: Artifact; run: RunDetail }) {
 }
 
 function Contents({ artifact, name }: { artifact: Artifact; name: string }) {
-  const { data } = useAsked<{ contents: Record<string, { size?: number; ref?: string; digest: string }> }>(`api/artifacts/${artifact.key}/manifest`);
+  const { data } = useFetch<{ contents: Record<string, { size?: number; ref?: string; digest: string }> }>(`api/artifacts/${artifact.key}/manifest`);
   const metadata = artifact.metadata ? Object.entries(JSON.parse(artifact.metadata) as Record<string, unknown>) : [];
   return (
     <>
@@ -141,7 +127,7 @@ function Contents({ artifact, name }: { artifact: Artifact; name: string }) {
                 <td class="number">{entry.ref ?? formatSize(entry.size)}</td>
                 <td class="number">
                   {!entry.ref && (
-                    <a href={fileAddress(`artifacts/${pathOf(artifact.entity, hexOf(entry.digest), path.split("/").at(-1)!)}`)} download>
+                    <a href={blobAddress(artifact.entity, entry.digest, path)} download>
                       Download
                     </a>
                   )}
@@ -153,9 +139,4 @@ function Contents({ artifact, name }: { artifact: Artifact; name: string }) {
       <Copied text={`wandb artifact get ${artifact.entity}/${artifact.project}/${name}`} />
     </>
   );
-}
-
-/** Digests are MD5 in base 64; addresses have them in hexadecimal. */
-function hexOf(digest: string): string {
-  return [...atob(digest)].map((letter) => letter.charCodeAt(0).toString(16).padStart(2, "0")).join("");
 }

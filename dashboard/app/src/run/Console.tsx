@@ -6,12 +6,7 @@ import { lastTurn } from "../components/ansi";
 import { Lines } from "../components/Lines";
 import { Empty } from "../components/States";
 import type { RunDetail } from "./detail";
-
-interface Page {
-  text: string;
-  next: number;
-  ended: boolean;
-}
+import type { Console as Page } from "../shapes";
 
 // Of a long console, this many bytes from the end; the rest is one click away.
 const ENOUGH = 4 << 20;

@@ -2,25 +2,21 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { getText } from "../api";
-import { useAsked } from "../ask";
+import { useFetch } from "../fetch";
 import { Dialog } from "../components/Dialog";
 import { Empty, Loading, Trouble } from "../components/States";
 import { formatSize, plural } from "../format";
 import type { RunDetail } from "./detail";
-
-interface RunFile {
-  name: string;
-  size: number;
-}
+import type { RunFile } from "../shapes";
 
 const LARGEST_SHOWN = 2 << 20;
 const TEXTS = /\.(txt|log|json|ya?ml|toml|py|sh|md|csv|tsv|cfg|ini|patch|diff|r|jl|c|cc|cpp|h|cu|js|ts|html|xml|lock)$/i;
 
 export function Files({ run, fileUrl }: { run: RunDetail; fileUrl: (name: string) => string }) {
-  const { data, error, again } = useAsked<{ files: RunFile[] }>(`api/runs/${run.key}/record`);
+  const { data, error, again } = useFetch<{ files: RunFile[] }>(`api/runs/${run.key}/record`);
   const [words, setWords] = useState("");
   const [shown, setShown] = useState<RunFile | null>(null);
-  const found = useMemo(() => (data?.files ?? []).filter((file) => file.name.toLowerCase().includes(words.toLowerCase())), [data, words]);
+  const matches = useMemo(() => (data?.files ?? []).filter((file) => file.name.toLowerCase().includes(words.toLowerCase())), [data, words]);
   if (error) return <Trouble error={error} again={again} />;
   if (!data) return <Loading />;
   if (!data.files.length) return <Empty what="No files" command="wandb.save('notes.txt')" />;
@@ -34,7 +30,7 @@ export function Files({ run, fileUrl }: { run: RunDetail; fileUrl: (name: string
       </div>
       <table class="values files">
         <tbody>
-          {found.slice(0, 2000).map((file) => (
+          {matches.slice(0, 2000).map((file) => (
             <tr>
               <th scope="row">
                 {TEXTS.test(file.name) && file.size <= LARGEST_SHOWN ? (
@@ -65,7 +61,7 @@ export function Files({ run, fileUrl }: { run: RunDetail; fileUrl: (name: string
 }
 
 function Text({ url }: { url: string }) {
-  const { data, error, again } = useAsked(url, getText);
+  const { data, error, again } = useFetch(url, getText);
   if (error) return <Trouble error={error} again={again} />;
   return data === null ? <Loading /> : <pre class="file-text" tabIndex={0}>{data}</pre>;
 }

@@ -1,7 +1,7 @@
 // The job in which a run ran: where, with what, in which environment, by which script.
 
 import { useState } from "preact/hooks";
-import { useAsked } from "../ask";
+import { useFetch } from "../fetch";
 import { Icon } from "../components/Icon";
 import { Link } from "../components/Link";
 import { askedWords, type JobDetail } from "../jobs/data";
@@ -10,7 +10,7 @@ import { withQuery } from "../api";
 import type { RunDetail } from "./detail";
 
 export function JobCard({ run }: { run: RunDetail }) {
-  const { data: job } = useAsked<JobDetail>(run.job_key ? `api/jobs/${run.job_key}` : null);
+  const { data: job } = useFetch<JobDetail>(run.job_key ? `api/jobs/${run.job_key}` : null);
   const [isOpen, setOpen] = useState(false);
   if (!run.job) return null;
   const task = /_(\d+)$/.exec(run.job)?.[1];

@@ -2,16 +2,16 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { patch } from "../api";
-import { useAsked } from "../ask";
+import { useFetch } from "../fetch";
 import { Tag } from "../components/Badge";
 import { Copied } from "../components/Copied";
 import { Link } from "../components/Link";
 import { attempt } from "../components/Toasts";
-import { formatDuration, formatSize, formatTime, formatValue } from "../format";
+import { formatDuration, formatSize, formatTime, formatValue, hasType } from "../format";
 import { flatten } from "../project/flat";
 import { pathOf } from "../root";
 import { Attempts } from "./Attempts";
-import { isMedia, type RunDetail } from "./detail";
+import type { RunDetail } from "./detail";
 import { JobCard } from "./JobCard";
 
 interface Metadata {
@@ -57,7 +57,7 @@ export function Overview({ run, fileUrl, changed }: { run: RunDetail; fileUrl: (
 }
 
 function Facts({ run, fileUrl }: { run: RunDetail; fileUrl: (name: string) => string }) {
-  const meta = useAsked<Metadata>(run.files.includes("wandb-metadata.json") ? fileUrl("wandb-metadata.json") : null).data;
+  const meta = useFetch<Metadata>(run.files.includes("wandb-metadata.json") ? fileUrl("wandb-metadata.json") : null).data;
   const end = run.ended_at ?? run.heartbeat_at;
   const facts: [string, preact.ComponentChildren][] = [
     ["Id", <code>{run.id}</code>],
@@ -105,7 +105,7 @@ function Tags({ run, changed }: { run: RunDetail; changed: () => void }) {
       <h2>Tags</h2>
       <div class="row wrap">
         {run.tags.map((tag) => (
-          <Tag text={tag} remove={() => save(run.tags.filter((one) => one !== tag))} />
+          <Tag text={tag} remove={() => save(run.tags.filter((other) => other !== tag))} />
         ))}
         <form
           onSubmit={(event) => {
@@ -157,12 +157,12 @@ function Values({ title, values, empty }: { title: string; values: Record<string
   const rows = useMemo(
     () =>
       Object.entries(flatten(values))
-        .filter(([name, value]) => !name.startsWith("_") && !isMedia(value))
-        .sort(([one], [other]) => one.localeCompare(other)),
+        .filter(([name, value]) => !name.startsWith("_") && !hasType(value))
+        .sort(([a], [b]) => a.localeCompare(b)),
     [values],
   );
   const wanted = words.toLowerCase();
-  const found = rows.filter(([name, value]) => `${name} ${formatValue(value)}`.toLowerCase().includes(wanted));
+  const shown = rows.filter(([name, value]) => `${name} ${formatValue(value)}`.toLowerCase().includes(wanted));
   return (
     <section class="card block" aria-label={title}>
       <div class="row">
@@ -174,7 +174,7 @@ function Values({ title, values, empty }: { title: string; values: Record<string
       {rows.length === 0 && <p class="faint">{empty}</p>}
       <table class="values">
         <tbody>
-          {found.map(([name, value]) => (
+          {shown.map(([name, value]) => (
             <tr>
               <th scope="row">{name}</th>
               <td title={formatValue(value)}>{formatValue(value)}</td>

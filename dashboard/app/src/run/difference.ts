@@ -8,8 +8,8 @@ export interface DiffLine {
 // Beyond this many differing lines the rest is shown as replaced.
 const LONGEST = 2_000;
 
-export function differences(one: string, other: string): DiffLine[] {
-  const [a, b] = [one.split("\n"), other.split("\n")];
+export function differences(before: string, after: string): DiffLine[] {
+  const [a, b] = [before.split("\n"), after.split("\n")];
   let start = 0;
   while (start < a.length && start < b.length && a[start] === b[start]) start++;
   let end = 0;
@@ -61,14 +61,14 @@ export function condensed(lines: DiffLine[], around = 3): (DiffLine | { kind: "g
   lines.forEach((line, place) => {
     if (line.kind !== "same") for (let at = place - around; at <= place + around; at++) near.add(at);
   });
-  const kept: (DiffLine | { kind: "gap"; text: string })[] = [];
+  const shown: (DiffLine | { kind: "gap"; text: string })[] = [];
   let skipped = 0;
   lines.forEach((line, place) => {
     if (near.has(place)) {
-      if (skipped) kept.push({ kind: "gap", text: `${skipped} lines are the same` });
+      if (skipped) shown.push({ kind: "gap", text: `${skipped} lines are the same` });
       skipped = 0;
-      kept.push(line);
+      shown.push(line);
     } else skipped++;
   });
-  return kept;
+  return shown;
 }

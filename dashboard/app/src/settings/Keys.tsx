@@ -1,24 +1,13 @@
 // Keys: which there are, what each may do, when it was used, and from where.
 
 import { del } from "../api";
-import { useAsked } from "../ask";
+import { useFetch } from "../fetch";
 import { Loading, Trouble } from "../components/States";
 import { attempt } from "../components/Toasts";
 import { formatDuration, plural } from "../format";
 import { pathOf } from "../root";
 import { Entry, Sure, Time } from "./Entry";
-
-interface Key {
-  id: string;
-  user: string;
-  label: string;
-  kind: string;
-  scope: string;
-  created_at: number;
-  used_at: number | null;
-  used_from: string | null;
-  expires_at: number | null;
-}
+import type { Key } from "../shapes";
 
 // In the order in which they are shown.
 const KINDS: Record<string, [name: string, says: string]> = {
@@ -36,7 +25,7 @@ function isHandedOut(kind: string): boolean {
 const SCOPES: Record<string, string> = { all: "everything that its owner may", runs: "log and read its owner's runs" };
 
 export function Keys({ user }: { user: string }) {
-  const { data, error, again } = useAsked<Key[]>("api/keys");
+  const { data, error, again } = useFetch<Key[]>("api/keys");
   if (error && !data) return <Trouble error={error} again={again} />;
   if (!data) return <Loading />;
   const kinds = [...new Set([...Object.keys(KINDS), ...data.map((key) => key.kind)])];

@@ -1,25 +1,15 @@
 // Browsers that are logged in.
 
 import { del } from "../api";
-import { useAsked } from "../ask";
+import { useFetch } from "../fetch";
 import { Loading, Trouble } from "../components/States";
 import { attempt } from "../components/Toasts";
 import { formatDuration, plural } from "../format";
 import { Entry, Sure, Time } from "./Entry";
-
-interface Session {
-  id: string;
-  user: string;
-  browser: string;
-  created_at: number;
-  used_at: number;
-  used_from: string;
-  ends_at: number;
-  current: boolean;
-}
+import type { Session } from "../shapes";
 
 export function Sessions({ user }: { user: string }) {
-  const { data, error, again } = useAsked<Session[]>("api/sessions");
+  const { data, error, again } = useFetch<Session[]>("api/sessions");
   if (error && !data) return <Trouble error={error} again={again} />;
   if (!data) return <Loading />;
   const end = (path: string, done: string) => void attempt(del(path), done).then(again);

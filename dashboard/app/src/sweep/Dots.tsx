@@ -38,7 +38,7 @@ export function Dots({ label, data, x, y, colour, chosen, steps, marked, onOpen,
     const good = colour ? ranked(data, colour) : () => null;
     return data.rows
       .map((trial) => ({ trial, px: x.place(trial), py: y.place(trial), good: good(trial) }))
-      .filter((one): one is { trial: Trial; px: number; py: number; good: number | null } => one.px !== null && one.py !== null);
+      .filter((dot): dot is { trial: Trial; px: number; py: number; good: number | null } => dot.px !== null && dot.py !== null);
   }, [data, x, y, colour]);
 
   const canvas = usePainted(
@@ -47,29 +47,29 @@ export function Dots({ label, data, x, y, colour, chosen, steps, marked, onOpen,
       paintAxes(ctx, x, y, toX, toY, inner);
       if (steps?.length) paintSteps(ctx, steps, toX, toY);
       const radius = dots.length > 500 ? 2.6 : dots.length > 100 ? 3.4 : 4.2;
-      for (const one of dots) {
-        const isOut = chosen !== null && !chosen.has(one.trial.number);
+      for (const dot of dots) {
+        const isOut = chosen !== null && !chosen.has(dot.trial.number);
         ctx.globalAlpha = isOut ? 0.18 : 0.85;
-        ctx.fillStyle = one.good === null ? colourNamed("--faint") : shade(one.good, colours);
+        ctx.fillStyle = dot.good === null ? colourNamed("--faint") : shade(dot.good, colours);
         ctx.strokeStyle = ctx.fillStyle;
         ctx.beginPath();
-        ctx.arc(toX(one.px), toY(one.py), radius, 0, 7);
+        ctx.arc(toX(dot.px), toY(dot.py), radius, 0, 7);
         // What was stopped early is a ring: its value is not its last.
-        if (isEarly(one.trial)) {
+        if (isEarly(dot.trial)) {
           ctx.lineWidth = 1.4;
           ctx.stroke();
         } else ctx.fill();
-        if (marked?.has(one.trial.number)) {
+        if (marked?.has(dot.trial.number)) {
           ctx.globalAlpha = 1;
           ctx.strokeStyle = colourNamed("--text");
           ctx.lineWidth = 1.5;
           ctx.beginPath();
-          ctx.arc(toX(one.px), toY(one.py), radius + 3, 0, 7);
+          ctx.arc(toX(dot.px), toY(dot.py), radius + 3, 0, 7);
           ctx.stroke();
         }
       }
       ctx.globalAlpha = 1;
-      const under = dots.find((one) => one.trial.number === at);
+      const under = dots.find((dot) => dot.trial.number === at);
       if (under) {
         ctx.strokeStyle = colourNamed("--text");
         ctx.lineWidth = 2;
@@ -84,15 +84,15 @@ export function Dots({ label, data, x, y, colour, chosen, steps, marked, onOpen,
   const find = (event: PointerEvent | MouseEvent) => {
     const rect = canvas.current!.getBoundingClientRect();
     const [px, py] = [event.clientX - rect.left, event.clientY - rect.top];
-    let found: Trial | null = null;
+    let nearest: Trial | null = null;
     let least = REACH;
-    for (const one of dots) {
-      const distance = Math.hypot(toX(one.px) - px, toY(one.py) - py);
-      if (distance < least) [found, least] = [one.trial, distance];
+    for (const dot of dots) {
+      const distance = Math.hypot(toX(dot.px) - px, toY(dot.py) - py);
+      if (distance < least) [nearest, least] = [dot.trial, distance];
     }
-    return found;
+    return nearest;
   };
-  const under = dots.find((one) => one.trial.number === at);
+  const under = dots.find((dot) => dot.trial.number === at);
   return (
     <div class="dots" ref={box}>
       <canvas
@@ -103,8 +103,8 @@ export function Dots({ label, data, x, y, colour, chosen, steps, marked, onOpen,
         onPointerMove={(event) => pointed.set(find(event)?.number ?? null)}
         onPointerLeave={() => pointed.set(null)}
         onClick={(event) => {
-          const found = find(event);
-          if (found) onOpen(found);
+          const trial = find(event);
+          if (trial) onOpen(trial);
         }}
       />
       {under && (

@@ -3,57 +3,50 @@
 import { useEffect, useState } from "preact/hooks";
 import { get } from "../api";
 import type { Metric, SweepData } from "./data";
-
-interface Told {
-  metric: string;
-  trials: number;
-  needed: number;
-  explained: number | null;
-  parameters: { name: string; share: number; is_sure: boolean; direction: number | null }[];
-}
+import type { Importance as ImportanceAnswer } from "../shapes";
 
 export function Importance({ data, metric }: { data: SweepData; metric: string }) {
-  const [told, setTold] = useState<Told | null>(null);
+  const [importance, setImportance] = useState<ImportanceAnswer | null>(null);
   const ended = data.rows.filter((trial) => trial.measured[metric] != null && trial.ended !== null).length;
   useEffect(() => {
     let over = false;
-    get<Told>(`api/sweeps/${data.sweep.key}/importance`, { query: { metric } }).then(
-      (found) => !over && setTold(found),
+    get<ImportanceAnswer>(`api/sweeps/${data.sweep.key}/importance`, { query: { metric } }).then(
+      (answer) => !over && setImportance(answer),
       () => undefined,
     );
     return () => {
       over = true;
     };
   }, [data.sweep.key, metric, ended]);
-  if (!told) return <p class="soft card-body">…</p>;
-  if (told.explained === null) {
+  if (!importance) return <p class="soft card-body">…</p>;
+  if (importance.explained === null) {
     return (
       <p class="soft card-body">
-        {told.trials < told.needed
-          ? `With ${told.trials} of ${told.needed} trials that have ${metric}, it is too early to tell what matters.`
+        {importance.trials < importance.needed
+          ? `With ${importance.trials} of ${importance.needed} trials that have ${metric}, it is too early to tell what matters.`
           : `All trials have the same ${metric}: nothing makes a difference.`}
       </p>
     );
   }
-  const aim = data.metrics.find((one) => one.name === metric);
+  const aim = data.metrics.find(({ name }) => name === metric);
   return (
     <div class="importance card-body">
       <ul>
-        {told.parameters.map((one) => (
-          <li key={one.name} class={one.is_sure ? "" : "unsure"}>
-            <span class="importance-name" title={one.name}>
-              {one.name}
+        {importance.parameters.map((parameter) => (
+          <li key={parameter.name} class={parameter.is_sure ? "" : "unsure"}>
+            <span class="importance-name" title={parameter.name}>
+              {parameter.name}
             </span>
             <span class="importance-bar">
-              <span style={{ width: `${Math.min(100, one.share * 100)}%` }} />
+              <span style={{ width: `${Math.min(100, parameter.share * 100)}%` }} />
             </span>
-            <span class="importance-share">{percent(one.share)}</span>
-            <span class="importance-words">{one.is_sure ? inWords(one.direction, aim) : "may be chance"}</span>
+            <span class="importance-share">{percent(parameter.share)}</span>
+            <span class="importance-words">{parameter.is_sure ? inWords(parameter.direction, aim) : "may be chance"}</span>
           </li>
         ))}
       </ul>
       <p class="faint">
-        {`Of what tells ${told.trials} trials apart in ${metric}, ${percent(told.explained)} goes with single parameters; the rest is their interplay, or luck. `}
+        {`Single parameters explain ${percent(importance.explained)} of the variation in ${metric} over ${importance.trials} trials; the rest is interaction or noise. `}
         Trials are ranked, so one that diverged counts as the worst and not as a million times worse.
       </p>
     </div>

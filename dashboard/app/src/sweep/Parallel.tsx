@@ -46,9 +46,9 @@ export function Parallel({ data, metric, brushes, onBrush, chosen, onOpen }: Pro
 
   const drawn = useMemo(() => {
     const last = metric ? ranked(data, metricScale(data, metric)) : () => null;
-    const found = data.rows.map((trial): Drawn => ({ trial, y: Float32Array.from(scales, (scale) => yOf(scale.place(trial) ?? NaN)), good: last(trial) }));
+    const drawn = data.rows.map((trial): Drawn => ({ trial, y: Float32Array.from(scales, (scale) => yOf(scale.place(trial) ?? NaN)), good: last(trial) }));
     // The best on top.
-    return found.sort((one, other) => (one.good ?? -1) - (other.good ?? -1));
+    return drawn.sort((a, b) => (a.good ?? -1) - (b.good ?? -1));
   }, [data, scales, metric, inner]);
 
   const base = usePainted(
@@ -56,11 +56,11 @@ export function Parallel({ data, metric, brushes, onBrush, chosen, onOpen }: Pro
     (ctx) => {
       const grey = colourNamed("--line-strong");
       const width = drawn.length > 400 ? 1 : 1.4;
-      for (const one of drawn) if (chosen && !chosen.has(one.trial.number)) trace(ctx, one, xs, faded2(grey, colours === "dark" ? 0.45 : 0.5), width);
-      for (const one of drawn) {
-        if (chosen && !chosen.has(one.trial.number)) continue;
-        const colour = one.good === null ? colourNamed("--faint") : shade(one.good, colours);
-        trace(ctx, one, xs, faded(colour, drawn.length > 400 ? 0.5 : 0.78), width, one.good === null);
+      for (const curve of drawn) if (chosen && !chosen.has(curve.trial.number)) trace(ctx, curve, xs, faded2(grey, colours === "dark" ? 0.45 : 0.5), width);
+      for (const curve of drawn) {
+        if (chosen && !chosen.has(curve.trial.number)) continue;
+        const colour = curve.good === null ? colourNamed("--faint") : shade(curve.good, colours);
+        trace(ctx, curve, xs, faded(colour, drawn.length > 400 ? 0.5 : 0.78), width, curve.good === null);
       }
     },
     [drawn, chosen, colours, xs.join()],
@@ -68,10 +68,10 @@ export function Parallel({ data, metric, brushes, onBrush, chosen, onOpen }: Pro
   const over = usePainted(
     size,
     (ctx) => {
-      const one = drawn.find((each) => each.trial.number === at);
-      if (!one) return;
-      trace(ctx, one, xs, colourNamed("--surface"), 6);
-      trace(ctx, one, xs, colourNamed("--text"), 2.4);
+      const curve = drawn.find((each) => each.trial.number === at);
+      if (!curve) return;
+      trace(ctx, curve, xs, colourNamed("--surface"), 6);
+      trace(ctx, curve, xs, colourNamed("--text"), 2.4);
     },
     [drawn, at, xs.join()],
   );
@@ -90,15 +90,15 @@ export function Parallel({ data, metric, brushes, onBrush, chosen, onOpen }: Pro
   };
   const onDown = (event: PointerEvent) => {
     const [x, y] = place(event);
-    const axis = xs.findIndex((one) => Math.abs(one - x) < GRIP);
+    const axis = xs.findIndex((axisX) => Math.abs(axisX - x) < GRIP);
     if (axis < 0 || y < TOP - 8) return;
     svg.current!.setPointerCapture(event.pointerId);
     setDrag({ name: scales[axis]!.name, from: along(y), to: along(y) });
   };
   const onUp = () => {
     if (!drag) {
-      const found = data.rows.find((trial) => trial.number === at);
-      if (found) onOpen(found);
+      const trial = data.rows.find((trial) => trial.number === at);
+      if (trial) onOpen(trial);
       return;
     }
     const { [drag.name]: _, ...others } = brushes;
@@ -126,22 +126,22 @@ export function Parallel({ data, metric, brushes, onBrush, chosen, onOpen }: Pro
 }
 
 function scalesOf(data: SweepData, metric: string | null): Scale[] {
-  const found = data.parameters.map((one) => parameterScale(data, one.name)!);
-  return metric ? [...found, metricScale(data, metric)] : found;
+  const scales = data.parameters.map((parameter) => parameterScale(data, parameter.name)!);
+  return metric ? [...scales, metricScale(data, metric)] : scales;
 }
 
 function faded2(colour: string, alpha: number): string {
   return `color-mix(in srgb, ${colour} ${Math.round(alpha * 100)}%, transparent)`;
 }
 
-function trace(ctx: CanvasRenderingContext2D, one: Drawn, xs: readonly number[], colour: string, width: number, dashed = false): void {
+function trace(ctx: CanvasRenderingContext2D, curve: Drawn, xs: readonly number[], colour: string, width: number, dashed = false): void {
   ctx.beginPath();
   ctx.strokeStyle = colour;
   ctx.lineWidth = width;
   ctx.setLineDash(dashed ? [4, 4] : []);
   let before = -1;
   for (let axis = 0; axis < xs.length; axis++) {
-    const y = one.y[axis]!;
+    const y = curve.y[axis]!;
     if (Number.isNaN(y)) {
       before = -1;
       continue;
@@ -149,7 +149,7 @@ function trace(ctx: CanvasRenderingContext2D, one: Drawn, xs: readonly number[],
     if (before < 0) ctx.moveTo(xs[axis]!, y);
     else {
       const bend = (xs[axis]! - xs[before]!) * 0.35;
-      ctx.bezierCurveTo(xs[before]! + bend, one.y[before]!, xs[axis]! - bend, y, xs[axis]!, y);
+      ctx.bezierCurveTo(xs[before]! + bend, curve.y[before]!, xs[axis]! - bend, y, xs[axis]!, y);
     }
     before = axis;
   }
@@ -157,7 +157,7 @@ function trace(ctx: CanvasRenderingContext2D, one: Drawn, xs: readonly number[],
 }
 
 function nearest(drawn: readonly Drawn[], xs: readonly number[], x: number, y: number, chosen: Set<number> | null): Drawn | null {
-  const right = xs.findIndex((one) => one >= x);
+  const right = xs.findIndex((axisX) => axisX >= x);
   if (right < 0 || xs.length < 2) return null;
   const left = Math.max(0, right - 1);
   const next = left === right ? right + 1 : right;
@@ -166,10 +166,10 @@ function nearest(drawn: readonly Drawn[], xs: readonly number[], x: number, y: n
   const eased = share * share * (3 - 2 * share);
   let best: Drawn | null = null;
   let least = REACH;
-  for (const one of drawn) {
-    if (chosen && !chosen.has(one.trial.number)) continue;
-    const distance = Math.abs(one.y[left]! + eased * (one.y[next]! - one.y[left]!) - y);
-    if (distance <= least) [best, least] = [one, distance];
+  for (const curve of drawn) {
+    if (chosen && !chosen.has(curve.trial.number)) continue;
+    const distance = Math.abs(curve.y[left]! + eased * (curve.y[next]! - curve.y[left]!) - y);
+    if (distance <= least) [best, least] = [curve, distance];
   }
   return best;
 }

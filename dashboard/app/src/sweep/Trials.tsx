@@ -21,14 +21,14 @@ interface Props {
 export function Trials({ data, entity, project, chosen, onOpen }: Props) {
   const [sort, setSort] = useState<Sort>({ name: "number", descending: true });
   const at = useObserved(pointed);
-  const names = data.parameters.map((one) => one.name).join("\0");
+  const names = data.parameters.map((parameter) => parameter.name).join("\0");
   const metrics = data.measuredNames.join("\0");
   const columns = useColumns<Trial>(() => columnsOf(data, entity, project), [names, metrics, entity, project, data.sweep.best?.number]);
   const rows = useMemo(() => {
     const shown = chosen ? data.rows.filter((trial) => chosen.has(trial.number)) : data.rows;
     const read = reader(sort.name);
     const sign = sort.descending ? -1 : 1;
-    return [...shown].sort((one, other) => compare(read(one), read(other), sign));
+    return [...shown].sort((a, b) => compare(read(a), read(b), sign));
   }, [data, chosen, sort]);
   return (
     <Table
@@ -114,8 +114,8 @@ function reader(name: string): (trial: Trial) => unknown {
 }
 
 /** What is missing comes last, whichever way one sorts. */
-function compare(one: unknown, other: unknown, sign: number): number {
-  if (one == null || other == null) return (one == null ? 1 : 0) - (other == null ? 1 : 0);
-  if (typeof one === "number" && typeof other === "number") return sign * (one - other);
-  return sign * String(one).localeCompare(String(other), undefined, { numeric: true });
+function compare(a: unknown, b: unknown, sign: number): number {
+  if (a == null || b == null) return (a == null ? 1 : 0) - (b == null ? 1 : 0);
+  if (typeof a === "number" && typeof b === "number") return sign * (a - b);
+  return sign * String(a).localeCompare(String(b), undefined, { numeric: true });
 }

@@ -15,12 +15,12 @@ export const pointed = new Observed<number | null>(null);
 export function useBrushes(): [Brushes, (next: Brushes) => void] {
   const [text, setText] = useQuery("brush");
   const brushes = useMemo(() => {
-    const found: Brushes = {};
+    const brushes: Brushes = {};
     for (const part of text.split("!").filter(Boolean)) {
       const [name, low, high] = part.split("~");
-      if (name && low && high) found[decodeURIComponent(name)] = [Number(low), Number(high)];
+      if (name && low && high) brushes[decodeURIComponent(name)] = [Number(low), Number(high)];
     }
-    return found;
+    return brushes;
   }, [text]);
   const change = (next: Brushes) => {
     const parts = Object.entries(next).map(([name, [low, high]]) => `${encodeURIComponent(name)}~${low.toFixed(3)}~${high.toFixed(3)}`);

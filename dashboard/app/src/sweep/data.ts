@@ -4,56 +4,11 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { get, type ApiError } from "../api";
 import { useLive } from "../live";
+import type { Sweep, SweepColumns as Columns } from "../shapes";
+
+export type { Metric, Parameter, Sweep, SweepAgent } from "../shapes";
 
 export type Value = number | string | boolean | null;
-
-export interface SweepAgent {
-  key: number;
-  host: string;
-  node: string | null;
-  job: string | null;
-  slots: number;
-  running: number;
-  heard_at: number;
-}
-
-export interface Sweep {
-  key: number;
-  id: string;
-  name: string;
-  description: string | null;
-  method: string;
-  state: string;
-  cause: string | null;
-  run_cap: number | null;
-  expected: number | null;
-  counts: Record<string, number>;
-  trials: number;
-  attempts: number;
-  agents: SweepAgent[];
-  metric: string | null;
-  goal: string | null;
-  best: { number: number; id: string; name: string; value: number | null; values: Record<string, Value> } | null;
-  eta_seconds: number | null;
-  created_at: number;
-  started_at: number | null;
-  ended_at: number | null;
-}
-
-export interface Parameter {
-  name: string;
-  /** 0 for a number. */
-  categories: number;
-  said: string;
-  searched: boolean;
-  ticks: { place: number; value: Value }[];
-}
-
-export interface Metric {
-  name: string;
-  goal: "minimize" | "maximize";
-  target: number | null;
-}
 
 export interface Trial {
   number: number;
@@ -76,22 +31,6 @@ export interface Trial {
   measured: Record<string, number | null>;
 }
 
-interface Columns {
-  revision: number;
-  whole: boolean;
-  sweep: Sweep;
-  text: string;
-  metrics: Metric[];
-  limits: { name: string; bound: number; above: boolean }[];
-  parameters: Parameter[];
-  trials: Record<string, Value[]> & { number: number[] };
-  values: Record<string, Value[]>;
-  places: Record<string, (number | null)[]>;
-  measured: Record<string, (number | string | null)[]>;
-  front: number[];
-  convergence: { order: number; number: number; value: number }[];
-}
-
 export interface SweepData extends Omit<Columns, "trials" | "values" | "places" | "measured"> {
   rows: Trial[];
   /** Every metric that a trial has, those of the search first. */
@@ -101,7 +40,7 @@ export interface SweepData extends Omit<Columns, "trials" | "values" | "places" 
 const TOLD = ["id", "name", "run", "state", "cause", "attempts", "host", "started_at", "ended_at", "began_at", "seconds", "ended"] as const;
 
 function rowsOf(columns: Columns): Trial[] {
-  return columns.trials.number.map((number, place) => {
+  return columns.trials.number!.map((number, place) => {
     const row: Record<string, unknown> = { number };
     for (const name of TOLD) row[name] = columns.trials[name]?.[place] ?? null;
     row.values = at(columns.values, place);
@@ -125,17 +64,17 @@ function joined(old: SweepData | null, columns: Columns): SweepData {
   const rows = new Map<number, Trial>(columns.whole || !old ? [] : old.rows.map((row) => [row.number, row]));
   for (const row of rowsOf(columns)) rows.set(row.number, row);
   const names = new Set([...(columns.whole ? [] : (old?.measuredNames ?? [])), ...Object.keys(measured)]);
-  return { ...rest, rows: [...rows.values()].sort((one, other) => one.number - other.number), measuredNames: [...names] };
+  return { ...rest, rows: [...rows.values()].sort((a, b) => a.number - b.number), measuredNames: [...names] };
 }
 
-export interface Asked {
+export interface LoadedSweep {
   data: SweepData | null;
   error: ApiError | null;
   again: () => void;
 }
 
 /** A sweep by its path, live. */
-export function useSweep(entity: string, project: string, id: string): Asked {
+export function useSweep(entity: string, project: string, id: string): LoadedSweep {
   const [key, setKey] = useState<number | null>(null);
   const [data, setData] = useState<SweepData | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
@@ -144,10 +83,10 @@ export function useSweep(entity: string, project: string, id: string): Asked {
   const refresh = useCallback(
     async (whole: boolean) => {
       try {
-        const found = key ?? (await get<Sweep>("api/sweep", { query: { name: `${entity}/${project}/${id}` } })).key;
-        setKey(found);
+        const sweepKey = key ?? (await get<Sweep>("api/sweep", { query: { name: `${entity}/${project}/${id}` } })).key;
+        setKey(sweepKey);
         const since = whole ? null : newest.current?.revision;
-        newest.current = joined(newest.current, await get<Columns>(`api/sweeps/${found}/columns`, { query: { since } }));
+        newest.current = joined(newest.current, await get<Columns>(`api/sweeps/${sweepKey}/columns`, { query: { since } }));
         setData(newest.current);
         setError(null);
       } catch (failure) {

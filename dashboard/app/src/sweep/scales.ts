@@ -27,7 +27,7 @@ export interface Scale {
 const LOG_FROM = 1000;
 
 export function parameterScale(data: SweepData, name: string): Scale | null {
-  const parameter = data.parameters.find((one) => one.name === name);
+  const parameter = data.parameters.find((parameter) => parameter.name === name);
   if (!parameter) return null;
   return {
     name,
@@ -39,7 +39,7 @@ export function parameterScale(data: SweepData, name: string): Scale | null {
 }
 
 export function metricScale(data: SweepData, name: string): Scale {
-  const aim = data.metrics.find((one) => one.name === name);
+  const aim = data.metrics.find((candidate) => candidate.name === name);
   const numbers = data.rows.map((trial) => trial.measured[name]).filter((value): value is number => typeof value === "number");
   const scale = numberScale(name, numbers, (trial) => trial.measured[name] ?? null, formatValue);
   if (aim) scale.better = aim.goal === "minimize" ? "low" : "high";
@@ -82,16 +82,16 @@ function ticksBetween(low: number, high: number, log: boolean): number[] {
     const first = Math.ceil(Math.log10(low) - 1e-9);
     const last = Math.floor(Math.log10(high) + 1e-9);
     const step = Math.max(1, Math.ceil((last - first + 1) / 6));
-    const found: number[] = [];
-    for (let power = first; power <= last; power += step) found.push(10 ** power);
-    return found;
+    const ticks: number[] = [];
+    for (let power = first; power <= last; power += step) ticks.push(10 ** power);
+    return ticks;
   }
   const rough = (high - low) / 5;
   const size = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((times) => times * size).find((one) => one >= rough) ?? rough;
-  const found: number[] = [];
-  for (let value = Math.ceil(low / step - 1e-9) * step; value <= high + step * 1e-9; value += step) found.push(Number(value.toPrecision(12)));
-  return found;
+  const step = [1, 2, 5, 10].map((times) => times * size).find((candidate) => candidate >= rough) ?? rough;
+  const ticks: number[] = [];
+  for (let value = Math.ceil(low / step - 1e-9) * step; value <= high + step * 1e-9; value += step) ticks.push(Number(value.toPrecision(12)));
+  return ticks;
 }
 
 function shortValue(value: unknown): string {
@@ -105,7 +105,7 @@ const DURATION = "duration";
 
 /** Every name that may stand on an axis. */
 export function scaleNames(data: SweepData): string[] {
-  return [...data.measuredNames, ...data.parameters.map((one) => one.name), ORDER, DURATION];
+  return [...data.measuredNames, ...data.parameters.map((parameter) => parameter.name), ORDER, DURATION];
 }
 
 export function scaleOf(data: SweepData, name: string): Scale {

@@ -10,7 +10,7 @@ from runyard.errors import RunyardError
 from runyard.home import Home
 
 if TYPE_CHECKING:
-    from runyard.client.jobs import NewJob
+    from runyard.shapes.jobs import NewJob
 
 
 def remember(home: Home, kind: str, ids: list[str], folder: str, submitted_at: float) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from runyard.certificate_facts import describe, ending_soon
-from runyard.client.discover import LOOPBACK, find_server
+from runyard.client.discover import find_server
 from runyard.client.keys import find_key
 from runyard.clusters.findings import Finding, State
 from runyard.config.check import check
@@ -18,6 +18,7 @@ from runyard.config.request import Request
 from runyard.errors import RunyardError
 from runyard.filesystems import is_network_folder
 from runyard.home import Home, read_discovery
+from runyard.proof import LOOPBACK
 
 GROUP = "this project"
 

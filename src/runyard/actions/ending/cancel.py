@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from runyard.actions import naming
 from runyard.actions.ending.steering import steer
 from runyard.actions.events import Event, Notify, ignore
-from runyard.client.api import Api, Run
-from runyard.client.jobs import Job
-from runyard.client.sweeps import Sweep
+from runyard.client.api import Api
 from runyard.errors import RunyardError, UsageError
+from runyard.shapes.jobs import Job
+from runyard.shapes.runs import Run
+from runyard.shapes.sweeps import Sweep
 
 _MANY = 10
 
@@ -33,6 +34,14 @@ class RunCancelled:
 
     before: Run
     after: Run
+
+    def in_words(self) -> str:
+        run = self.after
+        if run["stop_asked"] and run["state"] != "killed":
+            return f"run {run['id']} was asked to stop; `runyard show {run['id']}` says when it has"
+        if self.before["state"] == "pending":
+            return f"run {run['id']} had not started, and will not"
+        return f"run {run['id']} has ended already ({run['state']})"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from runyard.client.api import Api
-from runyard.client.sweeps import Sweep, SweepApi
+from runyard.client.sweeps import SweepApi
+from runyard.shapes.sweeps import Sweep
 
 STEERING: dict[str, tuple[str, Callable[[SweepApi, Sweep], Sweep]]] = {
     "pause": (

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from runyard.client.api import Api
-from runyard.client.sweeps import Sweep, Trial
 from runyard.report.settings import Aim, Setting, ranked, settings_of
+from runyard.shapes.sweeps import Sweep, Trial
 
 _COUNTED_STATES = ("finished", "stopped")
 
@@ -28,6 +30,21 @@ def best_of(api: Api, sweep: Sweep) -> tuple[list[Setting], list[Aim]]:
         seed = {k: v for k, v in trial["values"].items() if k == seed_parameter}
         trial["values"] = {**config.space.swept(trial["values"]), **seed}
     return ranked(settings_of(trials, aims, seed_parameter), aims), aims
+
+
+def last_values(
+    api: Api, sweep: Sweep, settings: Sequence[Setting], aims: Sequence[Aim]
+) -> list[list[float | None]]:
+    """Of each setting and each metric the mean of what stands in its runs' summaries; None: no
+    number."""
+    summaries = {run["key"]: run["summary"] for run in api.runs(sweep=sweep["key"])}
+
+    def mean(setting: Setting, aim: Aim) -> float | None:
+        values = [summaries.get(trial["run"] or 0, {}).get(aim.name) for trial in setting.trials]
+        numbers = [value for value in values if isinstance(value, int | float)]
+        return sum(numbers) / len(numbers) if numbers else None
+
+    return [[mean(setting, aim) for aim in aims] for setting in settings]
 
 
 def _best_tasks(trials: list[Trial], aims: list[Aim]) -> tuple[list[Setting], list[Aim]]:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from runyard.actions.results.best import best_of
-from runyard.client.api import Api, Run
-from runyard.client.sweeps import Sweep
+from runyard.client.api import Api
 from runyard.errors import NotFoundError, UsageError
 from runyard.report.differences import Difference, Sample, compare
 from runyard.report.sides import Side, are_repeats, differing, find_runs, side_of
+from runyard.shapes.runs import Run
+from runyard.shapes.sweeps import Sweep
 
 
 @dataclass(frozen=True)

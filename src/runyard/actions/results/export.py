@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TextIO
 
 from runyard.actions.naming import find_run
-from runyard.client.api import Api, Run
+from runyard.client.api import Api
 from runyard.errors import NotFoundError, UsageError
 from runyard.report.export import FORMATS, select_rows, write_table
+from runyard.shapes.runs import Run
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from typing import Any
 from runyard.actions import naming
 from runyard.actions.results.best import best_of
 from runyard.actions.watching.failures import is_list
-from runyard.client.api import Api, Project
-from runyard.client.jobs import Job
-from runyard.client.sweeps import OPEN_STATES, Sweep, Work
+from runyard.client.api import Api
+from runyard.client.sweeps import OPEN_STATES
 from runyard.errors import NotFoundError, RunyardError, UsageError
 from runyard.launch.watching import account_for, look
 from runyard.reading.units import ago, duration
@@ -30,6 +29,9 @@ from runyard.report.findings import (
 )
 from runyard.report.repeats import repeats_of
 from runyard.schedulers.states import states_text
+from runyard.shapes.jobs import Job
+from runyard.shapes.projects import Project
+from runyard.shapes.sweeps import Sweep, Work
 
 
 def report_on(api: Api, words: str | None) -> Report | None:

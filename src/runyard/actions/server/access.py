@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from runyard.errors import UsageError
+from runyard.errors import StateError, UsageError
+from runyard.home import Home, read_discovery
 
 
 @dataclass(frozen=True)
@@ -38,3 +39,13 @@ class Access:
             if value is not None:
                 words += [f"--{name}", value]
         return words
+
+
+def authority_of(home: Home) -> str:
+    """The certificate of the private authority behind the server, as text."""
+    discovery = read_discovery(home)
+    if discovery is None or not discovery.authority:
+        raise StateError(
+            f"the server of {home.path} speaks plain HTTP", mend="runyard server restart --tls"
+        )
+    return discovery.authority

@@ -11,7 +11,7 @@ from typing import Any
 from runyard.actions.events import Notify
 from runyard.actions.server import jobs as server_jobs
 from runyard.actions.server.access import Access
-from runyard.client.api import Api, Health
+from runyard.client.api import Api
 from runyard.client.discover import (
     Found,
     find_server,
@@ -23,6 +23,7 @@ from runyard.client.discover import (
 from runyard.client.server_jobs import ServerJobs, read_server_jobs
 from runyard.errors import ServerError, StateError
 from runyard.home import Discovery, Home, read_discovery
+from runyard.shapes.runs import Health, WriterTimes
 
 
 @dataclass(frozen=True)
@@ -126,3 +127,17 @@ def cluster_listen() -> str:
     from runyard.launch.serving import listen_for
 
     return listen_for(load_profile(recognise(this_place()).name))
+
+
+def writer_line(writer: dict[str, WriterTimes]) -> str:
+    """What could make programs wait that log: all changes go through one thread."""
+    changes = {kind: times for kind, times in writer.items() if kind != "commit"}
+    if not changes:
+        return "nothing was written yet"
+    slowest = max(changes, key=lambda kind: changes[kind]["longest"])
+    longest, wait = changes[slowest]["longest"], max(t["longest_wait"] for t in changes.values())
+    count = sum(times["count"] for times in changes.values())
+    return (
+        f"{count} changes written, the longest in {longest * 1e3:.0f} ms ({slowest}); "
+        f"none waited longer than {wait * 1e3:.0f} ms (--json: by kind)"
+    )

@@ -80,6 +80,7 @@ def submit_server_jobs(home: Home, request: ServerJobRequest, notify: Notify) ->
         home, settings, python=sys.executable, source=_source(), seconds=request.seconds,
         links=request.links, environ=os.environ, options=options, notice=in_words(notify),
     )  # fmt: skip
+    remember(home, "server", jobs.ids, jobs.folder, jobs.submitted_at)
     described = describe_job(request.seconds, request.links)
     return ServerSubmitted(jobs, described, find_server(home) is not None)
 

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from runyard.actions.server.page_link import remember_login
 from runyard.client.api import Api
-from runyard.client.discover import LOOPBACK
 from runyard.client.keys import find_key, netloc, netrc_key, netrc_path, save_project_key
 from runyard.client.netrc_file import store_key
 from runyard.client.roots import trust_of
 from runyard.client.wandb_server import WandbServer, target_url
 from runyard.errors import RunyardError, ServerError, UsageError
 from runyard.home import Home, locate, read_discovery
+from runyard.proof import LOOPBACK
 
 _SHORTEST_KEY = 40
 # The key in netrc ends when it was not used for so long.
@@ -38,13 +39,14 @@ class LoginRequest:
 
 @dataclass(frozen=True)
 class Login:
-    """Whose key it is, and where it was stored."""
+    """Whose key it is, and where it was stored; `has_page`: `runyard ui --host URL` opens it."""
 
     url: str
     user: str | None
     netrc: Path
     machines: list[str]
     project_keys: Path | None
+    has_page: bool = False
 
 
 def log_in(
@@ -63,12 +65,17 @@ def log_in(
             key = stored
         else:
             key = _checked(request.key or ask(url), url)
-    user = WandbServer(url, key, tries=2).viewer()
+    there = WandbServer(url, key, tries=2)
+    user = there.viewer()
+    has_page = request.host is not None and there.is_runyard()
+    if has_page:
+        remember_login(locate(), url)
     machines = store_key(url, key, os.environ)
     project_keys = (
         save_project_key(request.folder, request.account, key) if request.account else None
     )
-    return Login(url, user.get("username"), netrc_path(os.environ), machines, project_keys)
+    netrc = netrc_path(os.environ)
+    return Login(url, user.get("username"), netrc, machines, project_keys, has_page)
 
 
 def check_login(request: LoginRequest, connect: Callable[[Home], Api]) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""A link that logs one browser in to the page, once."""
+"""A link that logs one browser in to the page, once: of the own server, or of the one where the
+user has logged in (`runyard login --host`)."""
 
 from __future__ import annotations
 
@@ -9,11 +10,15 @@ import socket
 import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from runyard.actions.naming import find_run_or_sweep
 from runyard.client.api import Api
-from runyard.client.discover import LOOPBACK
-from runyard.home import Discovery, Home, read_discovery
+from runyard.client.keys import find_key, netloc, netrc_key, netrc_path
+from runyard.client.wandb_server import CLOUD, WandbServer, target_url
+from runyard.errors import UsageError
+from runyard.home import Discovery, Home, prepare, read_discovery, write_whole
+from runyard.proof import LOOPBACK
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,43 @@ def page_link(api: Api, home: Home, name: str | None = None) -> PageLink:
     seen = Seen.of(discovery, os.environ)
     link = f"{seen.url}/{path}#code={code['code']}"
     return PageLink(link, seen.url, seen.tunnel, code["code"], code["seconds"])
+
+
+def remember_login(home: Home, url: str) -> None:
+    """`runyard ui` leads there from now on, where this state folder has no server of its own."""
+    prepare(home)
+    write_whole(home.login, f"{url}\n")
+
+
+def login_elsewhere(home: Home) -> str | None:
+    """The runyard server of somebody else where this user has logged in."""
+    try:
+        return home.login.read_text(encoding="utf-8").strip() or None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def page_link_elsewhere(host: str, folder: Path, name: str | None = None) -> PageLink:
+    """To the page of somebody else's server, with the key that `runyard login --host` stored."""
+    if name is not None:
+        raise UsageError(
+            f"{name!r} is looked for on your own server only",
+            mend=f"`runyard ui --host {host}`, then search on the page",
+        )
+    url = target_url(host)
+    if url == CLOUD:
+        raise UsageError("W&B's cloud has a page of its own", mend="open https://wandb.ai")
+    # First what `runyard login --host` stored: WANDB_API_KEY may be another server's.
+    stored = netrc_key(netrc_path(os.environ), netloc(url))
+    key = stored or find_key(url, os.environ, folder).key
+    code = WandbServer(url, key, tries=2).login_code()
+    host_name = urllib.parse.urlsplit(url).hostname or ""
+    seen = Seen(url, None)
+    if host_name in LOOPBACK and os.environ.get("SSH_CONNECTION"):
+        port = urllib.parse.urlsplit(url).port or 80
+        words = ["ssh", "-N", "-L", f"{port}:127.0.0.1:{port}", _login()]
+        seen = Seen(url, shlex.join(words))
+    return PageLink(f"{url}/#code={code['code']}", url, seen.tunnel, code["code"], code["seconds"])
 
 
 @dataclass(frozen=True)

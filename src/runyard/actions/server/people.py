@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
-from runyard.client.people import Key, PeopleApi, Session
+from runyard.client.api import Api
+from runyard.client.http import Connection
+from runyard.client.keys import find_key
+from runyard.client.people import PeopleApi
+from runyard.client.wandb_server import target_url
 from runyard.errors import NotFoundError
+from runyard.shapes.people import Key, Session
 
 Record = TypeVar("Record", Key, Session)
 
@@ -26,6 +33,26 @@ def end_session(people: PeopleApi, words: str) -> Session:
     session = _only(matching, "session", words, "`runyard users sessions` names them")
     people.end_session(session)
     return session
+
+
+def people_at(host: str | None, connect: Callable[[], Api]) -> PeopleApi:
+    """Of a server of somebody else's, by the key that is stored for it; without one, of ours."""
+    if host is None:
+        return connect().people
+    url = target_url(host)
+    return Api(Connection(url, find_key(url, os.environ, Path.cwd()).key)).people
+
+
+def change_team(people: PeopleApi, action: str, team: str, users: Sequence[str]) -> None:
+    """add, remove, join or leave; anything else changes nothing."""
+    if action == "add":
+        add_to_team(people, team, users)
+    elif action == "remove":
+        remove_from_team(people, team, users)
+    elif action == "join":
+        people.add_member(team, people.me()["name"])
+    elif action == "leave":
+        people.remove_member(team, people.me()["name"])
 
 
 def add_to_team(people: PeopleApi, team: str, users: Sequence[str]) -> None:

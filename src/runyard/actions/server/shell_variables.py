@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import shlex
 import socket
 from collections.abc import Callable
 
 from runyard.actions.events import Notice, Notify
 from runyard.client.api import Api
-from runyard.client.discover import LOOPBACK
 from runyard.client.environment import wandb_environment
 from runyard.client.http import Unreachable
 from runyard.client.roots import trust_of
 from runyard.home import Home, read_discovery
+from runyard.proof import LOOPBACK
 from runyard.schedulers.choice import cluster
 from runyard.schedulers.errors import SchedulerMissing
+
+SHELLS = ("sh", "bash", "zsh", "fish", "csh", "tcsh")
 
 
 def own_variables(home: Home, connect: Callable[[Home], Api], notify: Notify) -> dict[str, str]:
@@ -53,3 +56,15 @@ def _sends_jobs() -> bool:
     except SchedulerMissing:
         return False
     return True
+
+
+def setting(shell: str, name: str, value: str) -> str:
+    """The line by which a shell sets a variable for what it starts."""
+    if shell == "fish":
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"set -gx {name} '{escaped}';"
+    if shell in ("csh", "tcsh"):
+        # There, `!` and line ends keep their meaning between quotes.
+        quoted = shlex.quote(value).replace("!", "\\!").replace("\n", "\\\n")
+        return f"setenv {name} {quoted};"
+    return f"export {name}={shlex.quote(value)}"

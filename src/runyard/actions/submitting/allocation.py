@@ -16,7 +16,7 @@ from runyard.schedulers.errors import SchedulerError
 if TYPE_CHECKING:
     from runyard.actions.submitting.submission import Submission
     from runyard.client.api import Api
-    from runyard.client.jobs import Job
+    from runyard.shapes.jobs import Job
 
 SCRIPT = "script.sh"
 

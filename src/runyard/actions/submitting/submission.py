@@ -17,14 +17,14 @@ from runyard.schedulers.inside import this_job
 if TYPE_CHECKING:
     from runyard.actions.estimates import Subject
     from runyard.client.api import Api
-    from runyard.client.jobs import NewJob
-    from runyard.client.sweeps import Sweep
     from runyard.config.request import Request
-    from runyard.gauge.estimates import Asked
+    from runyard.gauge.estimates import SubmissionSize
     from runyard.launch.environments import Wrapping
     from runyard.launch.plan import Plan
     from runyard.launch.snapshot import Snapshot
     from runyard.launch.submitting import Submitted
+    from runyard.shapes.jobs import NewJob
+    from runyard.shapes.sweeps import Sweep
 
 # A file that changes while the code is copied is being saved, and is whole in a moment.
 _COPIES, _COPY_PAUSE = 5, 0.5
@@ -157,9 +157,9 @@ class Submission:
 
             tell_estimate(self.subject, self._asked(), self.request, notify)
 
-    def _asked(self) -> Asked:
+    def _asked(self) -> SubmissionSize:
         """What it asks for, in the words of an estimate."""
-        from runyard.gauge.estimates import Asked
+        from runyard.gauge.estimates import SubmissionSize
 
         plan, request = self.plan, self.request
         limit = plan.profile.limit(request.resources.partition, request.resources.qos)
@@ -171,7 +171,7 @@ class Submission:
         nodes = request.resources.nodes or 1 if plan.form != "nodes" else 1
         # The links of a chain follow one another: side by side are its lanes.
         agents = plan.agents if plan.chain is None else plan.chain.lanes
-        return Asked(
+        return SubmissionSize(
             trials=self.trials,
             agents=agents,
             slots=slots,

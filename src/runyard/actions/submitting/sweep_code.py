@@ -12,8 +12,8 @@ from runyard.errors import UsageError
 
 if TYPE_CHECKING:
     from runyard.client.api import Api
-    from runyard.client.sweeps import Sweep
     from runyard.home import Home
+    from runyard.shapes.sweeps import Sweep
 
 _NAMED = 5
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import runyard
 from runyard.actions.sweeping.slots import Slots
-from runyard.client.sweeps import Sweep
 from runyard.home import locate
+from runyard.shapes.sweeps import Sweep
 
 # Isolated and without site-packages: the agent needs neither, and starts in half the files.
 _START = (

@@ -23,11 +23,11 @@ from runyard.actions.sweeping.elsewhere import SweepElsewhere, elsewhere_command
 from runyard.actions.sweeping.slots import Slots
 from runyard.actions.tracking import ProjectOptions, agent_variables
 from runyard.client.api import Api
-from runyard.client.sweeps import OPEN_STATES, Sweep, SweepAgent
+from runyard.client.sweeps import OPEN_STATES
 from runyard.errors import NotFoundError, UsageError
 from runyard.home import locate
-
-_DONE = ("finished", "failed", "stopped")
+from runyard.shapes.sweeps import Sweep, SweepAgent
+from runyard.sweep_states import ENDED_STATES
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,9 @@ def add_agents_on_cluster(
     folder = Path(working_folder(sweep["folder"]))
     left = None
     if sweep["expected"] is not None:
-        left = max(1, sweep["expected"] - sum(sweep["counts"].get(state, 0) for state in _DONE))
+        left = max(
+            1, sweep["expected"] - sum(sweep["counts"].get(state, 0) for state in ENDED_STATES)
+        )
     code = None
     if cluster.copies_code and request.with_code_of_then:
         from runyard.actions.submitting.sweep_code import code_for_more

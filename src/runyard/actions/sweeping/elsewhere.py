@@ -15,7 +15,7 @@ from runyard.actions.sweeping.slots import Slots
 from runyard.client.keys import find_key
 from runyard.client.wandb_server import WandbServer, target_url
 from runyard.errors import NotFoundError, RunyardError, UsageError
-from runyard.home import Home, read_discovery
+from runyard.home import Home, locate, read_discovery
 
 _SWEEP = (
     "query Sweep($entity: String, $project: String!, $sweep: String!) { "
@@ -33,6 +33,14 @@ class SweepElsewhere:
     # ENTITY/PROJECT/SWEEP
     path: str
     command: list[Any] | None
+
+
+def sweep_elsewhere(server: str | None, words: str, notify: Notify) -> SweepElsewhere | None:
+    """The sweep at a server that is not ours, where one is meant: by option, or by its path."""
+    if server is None and "/" not in words:
+        return None
+    url = server_elsewhere(server, locate(), os.environ)
+    return None if url is None else find_elsewhere(url, words, notify)
 
 
 def server_elsewhere(named: str | None, home: Home, environ: Mapping[str, str]) -> str | None:

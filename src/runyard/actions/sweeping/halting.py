@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 from runyard.actions.events import Notice, Notify
 from runyard.client.api import Api
-from runyard.client.sweeps import Sweep
+from runyard.shapes.sweeps import Sweep
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,16 @@ class HaltRule:
     now: bool
     most: int
     is_percent: bool
+
+
+def read_halt_rule(text: str) -> HaltRule | None:
+    """never, 3, 10%, soon,fail=3 or now,fail=1; ValueError otherwise."""
+    if text == "never":
+        return None
+    words = re.fullmatch(r"(?:(now|soon),fail=)?([1-9]\d*)(%?)", text)
+    if words is None:
+        raise ValueError(f"{text!r} is not never, N, N%, soon,fail=N or now,fail=N")
+    return HaltRule(words[1] == "now", int(words[2]), bool(words[3]))
 
 
 @dataclass

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from runyard.client.api import Api
 from runyard.client.job_log import Row, append_lines, exit_and_signal, read_rows
-from runyard.client.sweeps import Sweep, Trial
 from runyard.errors import RunyardError, UsageError
 from runyard.locks import FolderLock
 from runyard.search.tasks import COMMAND_LINE, NUMBER
+from runyard.shapes.sweeps import Sweep, Trial
 from runyard.sweep_states import ENDED_STATES
 
 

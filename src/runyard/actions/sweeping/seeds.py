@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from runyard.client.api import Api
-from runyard.client.sweeps import Sweep
+from runyard.shapes.sweeps import Sweep
 
 
 class Spread(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runyard.client.sweeps import Sweep
+from runyard.shapes.sweeps import Sweep
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from runyard.actions.events import Notice, Notify
 from runyard.actions.submitting.submission import ClusterOptions, Outcome, submit_for
 from runyard.actions.sweeping.sweep_plan import Plan
 from runyard.client.api import Api
-from runyard.client.sweeps import Sweep
 from runyard.config.flags import Flags
 from runyard.errors import UsageError
 from runyard.node.attempt.command_line import expand
 from runyard.search.grid import point_at
 from runyard.search.names import trial_name
+from runyard.shapes.sweeps import Sweep
 
 _OVER = ("finished", "canceled", "failed")
 _FIRST = 5

@@ -12,8 +12,8 @@ from runyard.actions.events import Notice, Notify
 from runyard.actions.owner import Owner, find_owner
 from runyard.actions.tracking import ProjectOptions
 from runyard.config.overrides import Overrides
-from runyard.config.standard_input import STANDARD_INPUT
 from runyard.config.sweep_file import SweepFile, read_sweep_file
+from runyard.config.task_files import STANDARD_INPUT
 from runyard.errors import ConfigError, NotFoundError, UsageError
 from runyard.reading.problems import nearest
 from runyard.search.sweep import Sweep

@@ -14,16 +14,18 @@ from runyard.actions.events import Notice, Notify
 from runyard.actions.owner import Owner, find_owner
 from runyard.actions.submitting.submission import ClusterOptions, Outcome, submit_for
 from runyard.actions.sweeping.agent_process import AgentStarted, Limits, start_agent
-from runyard.actions.sweeping.job_log import read_job_log
+from runyard.actions.sweeping.job_log import read_job_log, refuse_used_log
 from runyard.actions.sweeping.slots import Slots
 from runyard.actions.tracking import ProjectOptions, agent_variables
-from runyard.client.sweeps import Sweep
-from runyard.errors import ConfigError
+from runyard.config.task_files import STANDARD_INPUT, is_redirected
+from runyard.errors import ConfigError, UsageError
+from runyard.shapes.sweeps import Sweep
 
 if TYPE_CHECKING:
     from runyard.config.task_list import TaskList
 
 _SEED = "{seed}"
+_FEW_SEEDS = 3
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,28 @@ class ListRequest:
     goal: str = "minimize"
     log: Path | None = None
     """Of GNU parallel's form; None: beside the trials."""
+
+
+def read_tasks(file: str | None, grid: str | None, notify: Notify) -> TaskList:
+    """The lines of a file, or of standard input where it is redirected, or every combination of a
+    line with braces."""
+    from runyard.config.task_list import read_task_file, tasks_of_grid
+
+    if file is None and grid is None and is_redirected():
+        file = STANDARD_INPUT
+    if file is not None and grid is None:
+        tasks = read_task_file(file)
+    elif file is None and grid is not None:
+        tasks = tasks_of_grid(grid)
+    else:
+        raise UsageError(
+            "runyard farm takes a file of command lines, or --grid with one line",
+            mend="runyard farm tasks.txt   or:  runyard farm --grid 'python t.py --lr {0.1,0.01}'",
+        )
+    if 0 < tasks.seeds <= _FEW_SEEDS:
+        few = f"{tasks.seeds} seeds tell little about the spread between seeds"
+        notify(Notice(f"{few}: five are better"))
+    return tasks
 
 
 def begin_list(request: ListRequest, notify: Notify) -> Sweep:
@@ -125,6 +149,23 @@ def _subject(tasks: TaskList, by: Sequence[str], owner: Owner) -> Subject:
     first = next(iter(tasks.tasks.values()))
     kind = kind_of_line(first.command_line, by)
     return Subject(kind, owner.project, owner.entity)
+
+
+def tasks_left(
+    tasks: TaskList, log: Path | None, *, resumes: bool, failed_too: bool, writes: bool
+) -> TaskList:
+    """The tasks that are to run, by what the job log says; a log that is there is not written to
+    without being resumed."""
+    if not (resumes or failed_too):
+        if log is not None and writes:
+            refuse_used_log(log)
+        return tasks
+    if log is None:
+        raise UsageError(
+            "--resume and --resume-failed need to know the job log",
+            mend="--joblog FILE names it; `runyard retry SWEEP` does without",
+        )
+    return left_by_log(tasks, log, failed_too=failed_too)
 
 
 def left_by_log(tasks: TaskList, log: Path, *, failed_too: bool) -> TaskList:

@@ -23,15 +23,17 @@ from runyard.actions.tracking import ProjectOptions, agent_variables
 from runyard.actions.watching.failures import failures, is_list
 from runyard.client.api import Api
 from runyard.client.discover import find_server
-from runyard.client.sweeps import OPEN_STATES, Sweep, Trial
+from runyard.client.sweeps import OPEN_STATES
 from runyard.errors import RunyardError
 from runyard.home import Home, locate
 from runyard.node.agent.options import DETACH
+from runyard.shapes.sweeps import Sweep, Trial
 
 LOOK_EVERY = 0.5
 _STDERR = 2
 _AT_ONCE = 1 << 16
 _LAST_OUTPUT_SECONDS = 5.0
+_MANY_FAILED = 101
 _AWAY = "the server is away; what runs goes on"
 
 Start = Callable[[], subprocess.Popen[bytes]]
@@ -111,6 +113,21 @@ class Worked:
     @property
     def is_open(self) -> bool:
         return self.sweep["state"] in OPEN_STATES
+
+    def exit_code(self, limits: Limits) -> int:
+        """As a command's: 128 and the signal that ended it; of a list, as GNU parallel has it, how
+        many failed."""
+        if self.attended.signal is not None:
+            return 128 + self.attended.signal
+        return self._failures(limits) or (1 if self.attended.process.returncode else 0)
+
+    def _failures(self, limits: Limits) -> int:
+        state, counts = self.sweep["state"], self.sweep["counts"]
+        if self.is_open and limits.seconds is not None:
+            return 0  # It did what it was asked for; the rest has a next time.
+        if is_list(self.sweep):
+            return min(counts["failed"], _MANY_FAILED) or (1 if state != "finished" else 0)
+        return 1 if state == "failed" or not counts["finished"] else 0
 
 
 def work(request: WorkRequest, attendant: Attendant, notify: Notify) -> Worked:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import runyard
 from runyard.actions.events import Notice, Notify, ignore
 from runyard.client.api import Api
-from runyard.client.jobs import Job
 from runyard.client.server_jobs import read_server_jobs
-from runyard.client.sweeps import OPEN_STATES, Sweep
+from runyard.client.sweeps import OPEN_STATES
 from runyard.home import Home, locate
+from runyard.shapes.jobs import Job
+from runyard.shapes.sweeps import Sweep
 
 if TYPE_CHECKING:
     from runyard.launch.node_cleaning import Cleaned
@@ -40,7 +41,7 @@ class CleanNodesRequest:
 
 def clean_nodes(request: CleanNodesRequest, notify: Notify = ignore) -> list[Cleaned]:
     """A short job on each node of the partition; folders of jobs that still run stay."""
-    from runyard.config.flags import Flags, Given
+    from runyard.config.flags import Flags, FlagValue
     from runyard.config.project_file import read_project
     from runyard.launch import node_cleaning
     from runyard.launch.plan import Interpreter
@@ -50,7 +51,7 @@ def clean_nodes(request: CleanNodesRequest, notify: Notify = ignore) -> list[Cle
     scheduler.demand()
     options = {"partition": request.partition, "account": request.account}
     flags = {
-        f"resources.{name}": Given(value, f"--{name} {value}")
+        f"resources.{name}": FlagValue(value, f"--{name} {value}")
         for name, value in options.items()
         if value is not None
     }

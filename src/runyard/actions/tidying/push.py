@@ -9,11 +9,12 @@ from pathlib import Path
 
 from runyard.actions.events import Notice, Notify
 from runyard.actions.naming import find_run
-from runyard.client.api import Api, Run
+from runyard.client.api import Api
 from runyard.client.keys import find_key
 from runyard.client.push import Report, Target, Tell, push_run
 from runyard.client.wandb_server import WandbServer, target_url
 from runyard.errors import RunyardError, ServerError
+from runyard.shapes.runs import Run
 
 
 @dataclass(frozen=True)

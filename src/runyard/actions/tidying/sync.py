@@ -8,11 +8,13 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from runyard.client.api import Api
+from runyard.client.client_log import copy_whole_records, read_log
 from runyard.client.environment import wandb_environment
 from runyard.client.owed import Record, find_records
 from runyard.client.roots import trust_of
@@ -25,7 +27,10 @@ _OPTIONS = ("--include-online", "--include-synced")
 
 @dataclass(frozen=True)
 class Synced:
-    """`state`: synced, failed (`said` has why), or running, and left for later."""
+    """`state`: synced, failed (`said` has why), running, and left for later, or empty.
+
+    Empty is what a client leaves that was killed before it had written a whole record.
+    """
 
     run: str
     folder: Path
@@ -35,6 +40,13 @@ class Synced:
     def to_json(self) -> dict[str, str]:
         fields = {"run": self.run, "folder": str(self.folder), "state": self.state}
         return {**fields, "said": self.said} if self.said else fields
+
+    def in_words(self) -> str:
+        if self.state == "running":
+            return f"{self.run} may still be running: left for later"
+        if self.state == "empty":
+            return f"{self.run} was killed before it had recorded anything: {self.folder}"
+        return f"{self.run} failed: {self.said}" if self.said else f"{self.run} is in"
 
 
 def sync(
@@ -57,6 +69,9 @@ def sync(
         for record in todo:
             if record.is_alive and not words:
                 yield Synced(record.run, record.folder, "running")
+                continue
+            if _is_empty(record):
+                yield Synced(record.run, record.folder, "empty")
                 continue
             trouble = sync_record(home, record, key)
             state = "failed" if trouble else "synced"
@@ -81,6 +96,7 @@ def sync_owed(home: Home, api: Api) -> list[str]:
             for record in find_records(home)
             if not record.is_synced
             and not record.is_alive
+            and not _is_empty(record)
             and sync_record(home, record, key) is None
         ]
 
@@ -98,39 +114,73 @@ def _key_of_its_own(api: Api) -> Iterator[str]:
 
 def sync_record(home: Home, record: Record, key: str) -> str | None:
     """Send one record to our server with the client that is at hand; says what went wrong."""
-    discovery = read_discovery(home)
-    assert discovery is not None
     # Beside the record, and never two at once: a job's end and a command may meet here.
     with FolderLock(record.folder / ".runyard-sync") as lock:
         if not lock.acquire(timeout=300):
             return "another command is bringing it in"
-        last = "no Python with wandb was found"
-        for command in _clients(record):
-            environment = {
-                name: value for name, value in os.environ.items() if not name.startswith("WANDB_")
-            }
-            environment |= wandb_environment(discovery.url, key, environment)
-            environment |= trust_of(home, discovery, environment)
-            try:
-                done = subprocess.run(
-                    [*command, "sync", *_OPTIONS, *_whose(record), str(record.folder)],
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    capture_output=True,
-                    text=True,
-                    errors="replace",
-                    check=False,
-                )
-            except OSError as error:
-                last = str(error)
-                continue
-            output = (done.stdout + done.stderr).strip()
-            # Some versions end with 0 whatever happens; all mark what they have sent.
-            if done.returncode == 0 and any(record.folder.glob("*.synced")):
-                record.mark_synced()
-                return None
-            last = output.splitlines()[-1] if output else f"wandb sync ended with {done.returncode}"
+        with _whole_log(record) as folder:
+            return _send(home, record, key, folder)
+
+
+def _send(home: Home, record: Record, key: str, folder: Path) -> str | None:
+    discovery = read_discovery(home)
+    assert discovery is not None
+    last = "no Python with wandb was found"
+    for command in _clients(record):
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("WANDB_")
+        }
+        environment |= wandb_environment(discovery.url, key, environment)
+        environment |= trust_of(home, discovery, environment)
+        try:
+            done = subprocess.run(
+                [*command, "sync", *_OPTIONS, *_whose(record), str(folder)],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+            )
+        except OSError as error:
+            last = str(error)
+            continue
+        output = (done.stdout + done.stderr).strip()
+        # Some versions end with 0 whatever happens; all mark what they have sent.
+        if done.returncode == 0 and any(folder.glob("*.synced")):
+            for mark in () if record.is_alive else folder.glob("*.synced"):
+                (record.folder / mark.name).touch()
+            record.mark_synced()
+            return None
+        last = output.splitlines()[-1] if output else f"wandb sync ended with {done.returncode}"
     return last
+
+
+def _is_empty(record: Record) -> bool:
+    """Whether no record of any log in the folder is whole."""
+    return not any(any(read_log(path)) for path in record.folder.glob("*.wandb"))
+
+
+@contextlib.contextmanager
+def _whole_log(record: Record) -> Iterator[Path]:
+    """The folder to send: the record's own, or where its log is damaged a copy without the damage.
+
+    Clients refuse a log that ends in the middle of a record, which is what a killed one leaves.
+    """
+    logs = sorted(record.folder.glob("*.wandb"))
+    if all(entry is not None for path in logs for entry in read_log(path)):
+        yield record.folder
+        return
+    with tempfile.TemporaryDirectory(prefix="runyard-sync-") as temporary:
+        # Of the same name: clients read the run's start from it.
+        copy = Path(temporary) / record.folder.name
+        copy.mkdir()
+        for path in record.folder.iterdir():
+            if path in logs:
+                copy_whole_records(path, copy / path.name)
+            elif path.is_dir():  # Files that the run has saved.
+                (copy / path.name).symlink_to(path.resolve())
+        yield copy
 
 
 def _whose(record: Record) -> list[str]:

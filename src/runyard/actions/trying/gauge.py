@@ -17,11 +17,13 @@ from runyard.actions.tracking import ProjectOptions
 from runyard.errors import ProgramError, RunyardError
 from runyard.home import locate, prepare
 from runyard.save_protocol import COURSES, courses_folder
+from runyard.shapes.jobs import KeptFigures
 
 if TYPE_CHECKING:
     from runyard.config.request import Request
     from runyard.gauge.conclusions import Conclusion, Raw
     from runyard.gauge.measuring import Card
+    from runyard.gauge.packs import Climb
 
 _SEED = "{seed}"
 # Beside others, the pace alone is of interest.
@@ -199,7 +201,7 @@ def _measure_program(
             look.notify(
                 Notice(f"{count} at a time: {rate:.4g} steps/s together ({found.mps or 'on CPUs'})")
             )
-        return Level(count, rate, last)
+        return Level(count, rate, last, found.mps == "with MPS")
 
     found = climb(level, max(1, most), why, limit=request.pack)
     return Raw(replace(seen, is_cut_short=bool(cut_short)), cards, climb=found, job_memory=memory)
@@ -241,6 +243,24 @@ def write_request(gauged: Gauged, project: Request) -> Path:
     return write_settings(project.folder, settings)
 
 
+def leave_raw(raw: Raw, path: Path) -> None:
+    """What a job measured, for whoever waits for it."""
+    import json
+
+    from runyard.gauge.conclusions import raw_to_json
+    from runyard.home import write_whole
+
+    write_whole(path, json.dumps(raw_to_json(raw)) + "\n")
+
+
+def newest_of_each(figures: Sequence[KeptFigures]) -> list[KeptFigures]:
+    """The first of each kind of experiment and hardware."""
+    newest: dict[tuple[str, str], KeptFigures] = {}
+    for row in figures:
+        newest.setdefault((row["kind"], row["hardware"]), row)
+    return list(newest.values())
+
+
 def keep_figures(gauged: Gauged, notify: Notify) -> None:
     """On the server, for the next estimate of this kind."""
     found = gauged.conclusion
@@ -248,11 +268,24 @@ def keep_figures(gauged: Gauged, notify: Notify) -> None:
     if found.climb is not None and found.climb.best.rate:
         gain = found.climb.best.gain_over(found.climb.levels[0]) or 1.0
         figures |= {"per_gpu": found.climb.best.count, "gain": round(gain, 3)}
+        _teach_packing(gauged, found.climb)
     try:
         api = open_server(notify, quiet=True)
         api.figures.add(gauged.project, gauged.kind, found.hardware, figures)
     except RunyardError as error:
         notify(Notice(f"the figures are not kept: {error.what}"))
+
+
+def _teach_packing(gauged: Gauged, climb: Climb) -> None:
+    """Sweeps of this program with `--per-gpu auto` begin with what was measured here."""
+    from runyard.node.devices.pack_memory import PackMemory
+
+    card = next(iter(gauged.raw.cards), None)
+    setting = "mps" if any(level.has_mps for level in climb.levels) else "turns"
+    program = gauged.kind.split()[0]
+    model, total = ("", 0) if card is None else (card.model, card.total)
+    memory = PackMemory(str(locate().path), gauged.project, program, model, setting)
+    memory.write(climb.learnt(gauged.raw.seen.programs[0].vram_peak or 0, total))
 
 
 def _kind(request: GaugeRequest, project: Request) -> str:

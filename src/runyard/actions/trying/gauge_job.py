@@ -80,7 +80,7 @@ def measure_in_job(
 
 def _plan(request: GaugeRequest, notify: Notify, *, dry_run: bool) -> Submission:
     """A job that is as long as the measurement, whatever runyard.yaml says of the real ones."""
-    from runyard.config.flags import Flags, Given, flag
+    from runyard.config.flags import Flags, FlagValue, flag
     from runyard.config.project_file import read_project
 
     flags = request.options.flags
@@ -93,7 +93,7 @@ def _plan(request: GaugeRequest, notify: Notify, *, dry_run: bool) -> Submission
         if request.whole:
             seconds = longest if limit.longest else project.resources.time or seconds
         seconds = max(limit.shortest or 0.0, min(seconds, longest))
-        time = flag("resources.time", [Given(seconds, f"{seconds:.0f}s")])
+        time = flag("resources.time", [FlagValue(seconds, f"{seconds:.0f}s")])
         flags = Flags({**flags.given, "resources.time": time})
     per_gpu = request.slots.per_gpu if isinstance(request.slots.per_gpu, int) else 1
     slots = request.slots.count or 1

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runyard.actions.events import Notice, Notify
-from runyard.config.program_check import Finding, Given, check
+from runyard.config.program_check import Arguments, Finding, check
 from runyard.config.program_source import Source, read_source
 from runyard.errors import ConfigError
 
@@ -54,7 +54,7 @@ def check_tasks(tasks: TaskList, folder: Path, notify: Notify, *, refuses: bool 
             source = _read(folder / program)
             if source is None or source.parser is None:
                 continue
-            arguments = Given(
+            arguments = Arguments(
                 {},
                 written=_options(words),
                 letters=_letters(words),
@@ -105,13 +105,13 @@ def _program_of(sweep: Sweep) -> str | None:
     return next((word for word in words if word.endswith(".py")), None)
 
 
-def _given(sweep: Sweep) -> Given:
+def _given(sweep: Sweep) -> Arguments:
     words = [str(word) for word in sweep.command or ("${program}", "${args}")]
     start = next(
         (n for n, word in enumerate(words) if word == "${program}" or word.endswith(".py")), 0
     )
     behind = words[start + 1 :]
-    return Given(
+    return Arguments(
         _examples(sweep),
         as_options=any(word in words for word in _AS_OPTIONS),
         flags_alone="${args_no_boolean_flags}" in words,

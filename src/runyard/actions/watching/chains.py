@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runyard.client.api import Api
-from runyard.client.jobs import Job
+from runyard.reading.units import duration
 from runyard.schedulers.states import states_of
+from runyard.shapes.jobs import Job
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,18 @@ class ChainState:
     to_come: int
     seconds_each: float | None
     """How long a link may take."""
+
+    def in_words(self) -> str:
+        if self.over >= self.links:
+            mend = "`runyard agents add` sends more"
+            return f"all {self.links} links are over, and there is work left; {mend}"
+        now = f"link {self.over + 1} of {self.links} {'is at work' if self.at_work else 'is next'}"
+        later = max(0, self.to_come - (0 if self.at_work else 1))
+        side = f", {self.lanes} agents side by side" if self.lanes > 1 else ""
+        time = (
+            f", up to {duration(self.seconds_each * later)}" if self.seconds_each and later else ""
+        )
+        return f"{now}{side}; {later} more to come{time}"
 
 
 def chain_of(api: Api, jobs: Sequence[Job], held: int = 0) -> ChainState | None:

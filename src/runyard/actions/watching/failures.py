@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from runyard.client.api import Api
-from runyard.client.sweeps import Sweep, Trial
 from runyard.errors import RunyardError
+from runyard.shapes.sweeps import Sweep, Trial
 
 _LAST_CHARACTERS = 2000
 _EXPLAINED = 20

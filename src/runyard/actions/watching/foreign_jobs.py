@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 
-from runyard.client.jobs import Job
 from runyard.errors import NotFoundError
 from runyard.launch.watching import ANSWER_SECONDS, Looked
 from runyard.schedulers.choice import cluster
 from runyard.schedulers.errors import NoAccounting, SchedulerError, SchedulerMissing
 from runyard.schedulers.jobs import JobState, Record, used
 from runyard.schedulers.states import state_named
+from runyard.shapes.jobs import Job
 
 
 def foreign_job(number: str) -> Job:

@@ -17,10 +17,10 @@ from runyard.actions.watching.log_events import LogLines, LogsRequest
 from runyard.actions.watching.polling import Polling
 from runyard.actions.watching.sweep_logs import TrialConsoles
 from runyard.client.api import Api
-from runyard.client.jobs import Job
 from runyard.errors import NotFoundError, ServerError
 from runyard.launch.watching import look
 from runyard.log_files import LogPattern
+from runyard.shapes.jobs import Job
 
 _ASK_QUEUE_SECONDS = 10.0
 _BLOCK = 1 << 16

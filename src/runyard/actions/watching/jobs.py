@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from runyard.actions import naming
 from runyard.client.api import Api
-from runyard.client.jobs import Job, JobDetail
 from runyard.errors import NotFoundError, RunyardError
 from runyard.launch.watching import Looked, account_for, look
 from runyard.schedulers.choice import cluster
 from runyard.schedulers.errors import NoAccounting
 from runyard.schedulers.jobs import Record
+from runyard.shapes.jobs import Job, JobDetail
 
 _DAY = 86400.0
 
@@ -71,6 +71,15 @@ def use_of_job(job: Job) -> JobUse:
         Use(used.get("cpu_seconds"), used.get("cpu_seconds_held")),
         Use(used.get("memory_peak"), memory),
     )
+
+
+def use_so_far(job: Job) -> JobUse:
+    """With the time since its start, where no task has told how long it took."""
+    use = use_of_job(job)
+    if use.time.used is not None or job["started_at"] is None:
+        return use
+    seconds = max(0.0, (job["ended_at"] or time.time()) - job["started_at"])
+    return replace(use, time=Use(seconds, use.time.had))
 
 
 def use_of_record(record: Record) -> JobUse:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from runyard.actions.naming import find_sweep
-from runyard.client.api import Api, Run
-from runyard.client.sweeps import Sweep
+from runyard.client.api import Api
 from runyard.errors import UsageError
+from runyard.shapes.runs import Run
+from runyard.shapes.sweeps import Sweep
 
 RUN_STATES = (
     "pending", "running", "finished", "failed", "crashed", "killed", "preempting", "preempted",
 )  # fmt: skip
+# What `define_metric` can ask a summary to hold.
+_SUMMARY_KINDS = ("best", "min", "max", "mean", "first", "last")
 SWEEP_STATES = ("running", "paused", "finished", "canceled", "failed")
 Record = TypeVar("Record", Run, Sweep)
 
@@ -46,6 +49,36 @@ def list_runs(api: Api, request: ListRequest) -> Listed[Run]:
     else:
         runs = api.runs(project=request.project, state=request.state, limit=most)
     return Listed(runs[: request.limit], len(runs) == most)
+
+
+def best_values(api: Api, sweep: str) -> dict[int, dict[str, float]]:
+    """By the run's key: the best value that it has logged of each metric of the sweep."""
+    trials = api.sweeps.trials(find_sweep(api, sweep)["key"])
+    return {trial["run"]: trial["metrics"] for trial in trials if trial["run"] is not None}
+
+
+def summary_numbers(run: Run, best: Mapping[str, float]) -> list[tuple[str, float]]:
+    """The numbers of a run's summary, the most telling first, each under its name.
+
+    First `best`, the metrics that the run's sweep ranks by; then those of
+    `define_metric(summary=...)`, named by what they are: `acc (max)`.
+    """
+    summary = run["summary"]
+    numbers: list[tuple[str, float]] = []
+    for key, value in best.items():
+        last = summary.get(key)
+        numbers.append((f"{key} (best)", value))
+        numbers += [(f"{key} (last)", last)] if isinstance(last, int | float) else []
+    rest = {key: summary[key] for key in sorted(summary) if key[:1] != "_" and key not in best}
+    numbers += [number for key, value in rest.items() for number in _defined_numbers(key, value)]
+    return numbers + [pair for pair in rest.items() if isinstance(pair[1], int | float)]
+
+
+def _defined_numbers(key: str, value: object) -> Iterator[tuple[str, float]]:
+    if isinstance(value, dict) and "_type" not in value:
+        for kind, number in value.items():
+            if kind in _SUMMARY_KINDS and isinstance(number, int | float):
+                yield f"{key} ({kind})", number
 
 
 def list_sweeps(api: Api, request: ListRequest) -> Listed[Sweep]:

@@ -8,9 +8,10 @@ from runyard.actions import naming
 from runyard.actions.events import Notice
 from runyard.actions.watching.log_events import LogLines, LogsRequest, LogText
 from runyard.actions.watching.polling import Polling
-from runyard.client.api import Api, Console, RunDetail
+from runyard.client.api import Api
 from runyard.errors import NotFoundError
 from runyard.schedulers.choice import cluster
+from runyard.shapes.runs import Console, RunDetail
 
 _WAIT_SECONDS = 20.0
 

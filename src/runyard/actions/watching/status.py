@@ -14,13 +14,15 @@ from runyard.actions.watching.chains import ChainState, chain_of
 from runyard.actions.watching.failures import failures
 from runyard.actions.watching.jobs import job_json
 from runyard.actions.watching.polling import Polling
-from runyard.client.api import Api, Run, RunDetail
-from runyard.client.jobs import Job
-from runyard.client.sweeps import OPEN_STATES, Sweep, Trial
+from runyard.client.api import Api
+from runyard.client.sweeps import OPEN_STATES
 from runyard.client.unreached import Unreached, read_unreached
 from runyard.errors import NotFoundError, RunyardError
 from runyard.home import locate
 from runyard.launch.watching import Looked, look
+from runyard.shapes.jobs import Job
+from runyard.shapes.runs import Run, RunDetail
+from runyard.shapes.sweeps import Sweep, Trial
 
 MOST_FAILED, _MOST_JOBS = 5, 50
 _EVERY_SECONDS = 2.0

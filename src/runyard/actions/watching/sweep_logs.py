@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from runyard.actions.events import Notice
 from runyard.actions.watching.log_events import LogLines, LogsRequest
 from runyard.actions.watching.polling import Polling
-from runyard.client.api import Api, RunDetail
-from runyard.client.sweeps import OPEN_STATES, Sweep
+from runyard.client.api import Api
+from runyard.client.sweeps import OPEN_STATES
 from runyard.errors import NotFoundError, ServerError
+from runyard.shapes.runs import RunDetail
+from runyard.shapes.sweeps import Sweep
 
 
 @dataclass

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from runyard.client.jobs import Job
-from runyard.client.sweeps import Sweep, SweepAgent
 from runyard.schedulers.states import states_of
+from runyard.shapes.jobs import Job
+from runyard.shapes.sweeps import Sweep, SweepAgent
 
 _MORE = {"OUT_OF_MEMORY": "--memory +50%", "TIMEOUT": "--time +50%"}
 # A client ends its run a moment before its program ends.

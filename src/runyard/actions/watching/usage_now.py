@@ -10,11 +10,11 @@ from typing import Any
 from runyard.actions import naming
 from runyard.actions.watching.polling import Polling
 from runyard.client.api import Api
-from runyard.client.sweeps import Sweep, Trial
 from runyard.errors import UsageError
 from runyard.schedulers.choice import cluster
 from runyard.schedulers.errors import SchedulerError, SchedulerMissing
 from runyard.schedulers.jobs import RunningTask
+from runyard.shapes.sweeps import Sweep, Trial
 
 _EVERY_SECONDS = 5.0
 

@@ -17,16 +17,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from runyard.actions.tidying.clean import (
-    CleanNodesRequest,
-    clean_jobs,
-    clean_nodes,
-    clean_snapshots,
-)
+from runyard.actions.tidying import clean as tidying
 from runyard.cli.connect import server
-from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say, show
-from runyard.cli.parser import duration, positive
+from runyard.cli.parser import add, duration, flag, positive
 from runyard.home import locate
 
 _WAIT_SECONDS, _DAYS = 600.0, 30
@@ -34,29 +28,28 @@ _WAIT_SECONDS, _DAYS = 600.0, 30
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     kinds = parser.add_mutually_exclusive_group(required=True)
-    kinds.add_argument("--snapshots", action="store_true", help="copies of code")
-    kinds.add_argument("--nodes", action="store_true", help="left-overs on the nodes' own disks")
-    kinds.add_argument(
-        "--jobs", action="store_true", help="folders of jobs and calls that are over"
-    )
-    parser.add_argument("--days", type=positive, default=_DAYS, metavar="N",
-                        help=f"with --jobs: over for so long (default {_DAYS})")  # fmt: skip
-    parser.add_argument(*spelled("--partition"), metavar="NAME", help="whose nodes")
-    parser.add_argument(*spelled("--account"), metavar="NAME", help="who pays for the jobs")
-    parser.add_argument("--wait", type=duration, default=_WAIT_SECONDS, metavar="TIME",
-                        help="how long to wait for nodes that are busy (default 10m)")  # fmt: skip
-    parser.add_argument("--dry-run", action="store_true", help="say what would go")
-    parser.add_argument("--json", action="store_true", help="print what went as JSON")
+    flag(kinds, "--snapshots", "copies of code")
+    flag(kinds, "--nodes", "left-overs on the nodes' own disks")
+    flag(kinds, "--jobs", "folders of jobs and calls that are over")
+    text = f"with --jobs: over for so long (default {_DAYS})"
+    add(parser, "--days N", text, type=positive, default=_DAYS)
+    add(parser, "-p --partition NAME", "whose nodes")
+    add(parser, "-a --account NAME", "who pays for the jobs")
+    add(parser, "--wait TIME", "how long to wait for nodes that are busy (default 10m)",
+        type=duration, default=_WAIT_SECONDS)  # fmt: skip
+    flag(parser, "--dry-run", "say what would go")
+    flag(parser, "--json", "print what went as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     if args.nodes:
         return _clean_nodes(args)
     api, home = server(), locate()
+    what = "folders" if args.jobs else "copies of code"
     if args.jobs:
-        what, removed = "folders", clean_jobs(api, home, days=args.days, dry_run=args.dry_run)
+        removed = tidying.clean_jobs(api, home, days=args.days, dry_run=args.dry_run)
     else:
-        what, removed = "copies of code", clean_snapshots(api, home, dry_run=args.dry_run)
+        removed = tidying.clean_snapshots(api, home, dry_run=args.dry_run)
     if args.json:
         print_json(removed)
     else:
@@ -66,24 +59,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _clean_nodes(args: argparse.Namespace) -> int:
-    request = CleanNodesRequest(
+    request = tidying.CleanNodesRequest(
         Path.cwd(), args.partition, args.account, wait=args.wait, dry_run=args.dry_run
     )
-    cleaned = clean_nodes(request, show)
+    cleaned = tidying.clean_nodes(request, show)
     if args.json:
         print_json([{"node": node.node, "job": node.job, **(node.said or {})} for node in cleaned])
     else:
         for node in cleaned:
-            print(node_line(node.node, node.said))
+            print(node.in_words())
     return 0 if all(node.said is not None for node in cleaned) else 1
-
-
-def node_line(node: str, answer: dict[str, list[str]] | None) -> str:
-    """What became of a node's left-overs, in a line or some."""
-    if answer is None:
-        return f"{node}: it had no room for the job in that time; its next job removes them"
-    held = f"; {len(answer['held'])} of jobs that run stay" if answer["held"] else ""
-    if not answer["before"]:
-        return f"{node}: nothing to delete{held}"
-    before, after = " ".join(answer["before"]), " ".join(answer["after"]) or "nothing"
-    return f"{node}: before {before}; after {after}{held}"

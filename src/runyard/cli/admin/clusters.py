@@ -17,8 +17,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from runyard.actions.cluster.profiles import list_profiles, section_lines
+from runyard.cli.completers import complete_cluster
 from runyard.cli.output import Columns, print_json, print_records, say
-from runyard.clusters.load import SHIPPED, load_profile, profile_folders, profile_names
+from runyard.cli.parser import add, flag
+from runyard.clusters.load import SHIPPED, load_profile
 from runyard.clusters.place import Recognised, recognise, this_place
 from runyard.clusters.profile import Profile
 from runyard.errors import UsageError
@@ -29,17 +31,10 @@ _ACTIONS = ("list", "show", "which", "partitions", "usage")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "action", nargs="?", default="list", choices=_ACTIONS, metavar="ACTION",
-        help=f"list (the default), {', '.join(_ACTIONS[1:])}",
-    )  # fmt: skip
-    name = parser.add_argument("name", nargs="?", metavar="NAME", help="with show: a profile")
-    name.completer = complete_cluster  # type: ignore[attr-defined]
-    parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def complete_cluster(prefix: str, **_: object) -> list[str]:
-    return [name for name in profile_names(profile_folders()) if name.startswith(prefix)]
+    text = f"list (the default), {', '.join(_ACTIONS[1:])}"
+    add(parser, "action ACTION", text, nargs="?", default="list", choices=_ACTIONS)
+    add(parser, "name NAME", "with show: a profile", nargs="?", completer=complete_cluster)
+    flag(parser, "--json", "print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -95,18 +90,16 @@ def _show(name: str, *, as_json: bool) -> int:
         print_json(asdict(profile))
         return 0
     print(f"{name}: {profile.identity.title or ''}")
-    print(f"  made of {', '.join(_shown_file(file) for file in profile.files)}")
+    files = [
+        file.name if file.parent == SHIPPED else str(file) for file in map(Path, profile.files)
+    ]
+    print(f"  made of {', '.join(files)}")
     for section in settings_of(Profile):
         lines = section_lines(getattr(profile, section))
         if lines:
             print(f"\n{section}:")
             print("\n".join(lines))
     return 0
-
-
-def _shown_file(file: str) -> str:
-    path = Path(file)
-    return path.name if path.parent == SHIPPED else file
 
 
 _COLUMNS: Columns = {

@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runyard.actions.cluster.doctor import DoctorRequest, examine
+from runyard.cli.help_text import WHOLE_WORDS
 from runyard.cli.output import console, print_json, say, show
-from runyard.cli.parser import duration
+from runyard.cli.parser import add, duration, flag
 from runyard.cli.resource_flags import add_resource_flags, given_flags
 from runyard.clusters.findings import Finding
 from runyard.clusters.profile import Profile
@@ -31,14 +32,12 @@ _FLAGS = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--job", action="store_true", help="look from a compute node, too")
-    parser.add_argument("--wait", type=duration, default=300.0, metavar="TIME",
-                        help="how long to wait for that job (default 5m)")  # fmt: skip
-    parser.add_argument(
-        "--write", action="store_true", help="write a draft to ~/.config/runyard/clusters"
-    )
-    parser.add_argument("--force", action="store_true", help="with --write: over one that is there")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    flag(parser, "--job", "look from a compute node, too")
+    add(parser, "--wait TIME", "how long to wait for that job (default 5m)",
+        type=duration, default=300.0)  # fmt: skip
+    flag(parser, "--write", "write a draft to ~/.config/runyard/clusters")
+    flag(parser, "--force", "with --write: over one that is there")
+    flag(parser, "--json", "print JSON")
     add_resource_flags(parser, title="for the job", only=_FLAGS)
 
 
@@ -74,22 +73,15 @@ def _print(findings: Sequence[Finding], profile: Profile) -> None:
         line.append(f"{finding.state:<6}", style=_COLOURS[finding.state])
         line.append(f"{finding.name:<{wide}}  ")
         room = max(20, width - len(indent))
-        words = textwrap.wrap(finding.says, room, break_on_hyphens=False, break_long_words=False)
+        words = textwrap.wrap(finding.says, room, **WHOLE_WORDS)
         line.append(f"\n{indent}".join(words))
         if finding.mend:
-            mend = textwrap.wrap(
-                f"try: {finding.mend}", room, subsequent_indent="     ",
-                break_on_hyphens=False, break_long_words=False,
-            )  # fmt: skip
+            tip = f"try: {finding.mend}"
+            mend = textwrap.wrap(tip, room, subsequent_indent="     ", **WHOLE_WORDS)
             line.append(f"\n{indent}" + f"\n{indent}".join(mend), style="cyan")
         out.print(line, soft_wrap=True)
-    counts = {
-        state: sum(finding.state == state for finding in findings) for state in ("fail", "warn")
-    }
-    out.print()
-    if counts["fail"]:
-        out.print(f"{counts['fail']} of {len(findings)} fail, {counts['warn']} to look at")
-    else:
-        out.print(f"nothing fails; {counts['warn']} to look at")
+    fails, warns = (sum(finding.state == name for finding in findings) for name in ("fail", "warn"))
+    begin = f"{fails} of {len(findings)} fail, " if fails else "nothing fails; "
+    out.print(f"\n{begin}{warns} to look at")
     for note in profile.identity.notes:
         out.print(f"note: {note}", soft_wrap=True)

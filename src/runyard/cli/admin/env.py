@@ -14,44 +14,36 @@ submits all of it is set already.
 from __future__ import annotations
 
 import argparse
-import shlex
 from pathlib import Path
 
-from runyard.actions.cluster.environments import (
-    EnvironmentRequest,
-    build,
-    build_planned,
-    check,
-    lines_for_jobs,
-)
-from runyard.actions.server.shell_variables import own_variables
+from runyard.actions.cluster import environments
+from runyard.actions.server.shell_variables import SHELLS, own_variables, setting
 from runyard.actions.tracking import other_server
 from runyard.cli.connect import server
+from runyard.cli.option_groups import add_tracking, project_options
 from runyard.cli.output import print_answer, print_json, say, show
-from runyard.cli.project_options import add_tracking, project_options
+from runyard.cli.parser import add, flag
 from runyard.errors import UsageError
 from runyard.home import locate
 from runyard.schedulers.choice import cluster
 
-SHELLS = ("sh", "bash", "zsh", "fish", "csh", "tcsh")
 ACTIONS = ("build", "check", "show")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", choices=ACTIONS, metavar="ACTION",
-                        help="build, check or show the project's environment (default: print "
-                        "the tracker's variables)")  # fmt: skip
-    parser.add_argument("--shell", choices=SHELLS, default="sh", help="whose words (default: sh)")
+    add(parser, "action ACTION", "build, check or show the project's environment (default: print "
+        "the tracker's variables)", nargs="?", choices=ACTIONS)  # fmt: skip
+    add(parser, "--shell", "whose words (default: sh)", choices=SHELLS, default="sh")
     add_tracking(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    flag(parser, "--json", "print JSON")
     group = parser.add_argument_group("with build, check and show (default: as runyard.yaml says)")
-    group.add_argument("--kind", help="venv, uv, conda, pixi, modules, apptainer, ...")
-    group.add_argument("--name", help="its name (conda, pixi)")
-    group.add_argument("--path", metavar="FOLDER", help="its folder (venv, uv, conda, pixi)")
-    group.add_argument("--image", help="the container's image")
-    group.add_argument("--build", action="store_true", help="one made of project files")
+    add(group, "--kind", "venv, uv, conda, pixi, modules, apptainer, ...")
+    add(group, "--name", "its name (conda, pixi)")
+    add(group, "--path FOLDER", "its folder (venv, uv, conda, pixi)")
+    add(group, "--image", "the container's image")
+    flag(group, "--build", "one made of project files")
     # What a build's job is given: the steps as they were planned where it was submitted.
-    group.add_argument("--plan", type=Path, help=argparse.SUPPRESS)
+    add(group, "--plan", argparse.SUPPRESS, type=Path)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,39 +60,27 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def setting(shell: str, name: str, value: str) -> str:
-    """The line by which a shell sets a variable for what it starts."""
-    if shell == "fish":
-        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-        return f"set -gx {name} '{escaped}';"
-    if shell in ("csh", "tcsh"):
-        # There, `!` and line ends keep their meaning between quotes.
-        quoted = shlex.quote(value).replace("!", "\\!").replace("\n", "\\\n")
-        return f"setenv {name} {quoted};"
-    return f"export {name}={shlex.quote(value)}"
-
-
 def _act(args: argparse.Namespace) -> int:
     if args.plan is not None:
-        build_planned(args.plan, show)
+        environments.build_planned(args.plan, show)
         return 0
-    request = EnvironmentRequest(
+    request = environments.EnvironmentRequest(
         Path.cwd(), args.kind, args.name, args.path, args.image,
         build=args.build or args.action == "build",
     )  # fmt: skip
     return {"build": _build, "check": _check, "show": _show}[args.action](request, args)
 
 
-def _build(request: EnvironmentRequest, args: argparse.Namespace) -> int:
-    built = build(request, show)
+def _build(request: environments.EnvironmentRequest, args: argparse.Namespace) -> int:
+    built = environments.build(request, show)
     if built is not None:
         content = {"folder": str(built.folder), "source": built.source, "built": built.is_new}
         print_answer(content, str(built.folder), as_json=args.json)
     return 0
 
 
-def _check(request: EnvironmentRequest, args: argparse.Namespace) -> int:
-    result = check(request)
+def _check(request: environments.EnvironmentRequest, args: argparse.Namespace) -> int:
+    result = environments.check(request)
     if args.json:
         print_json(result.to_json())
     else:
@@ -116,8 +96,8 @@ def _check(request: EnvironmentRequest, args: argparse.Namespace) -> int:
     return 0 if result.is_fit else 1
 
 
-def _show(request: EnvironmentRequest, args: argparse.Namespace) -> int:
-    lines = lines_for_jobs(request)
+def _show(request: environments.EnvironmentRequest, args: argparse.Namespace) -> int:
+    lines = environments.lines_for_jobs(request)
     wrapping, script = lines.wrapping, lines.build_script
     if args.json:
         print_json(lines.to_json())

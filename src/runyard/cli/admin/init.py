@@ -15,23 +15,19 @@ import sys
 from pathlib import Path
 
 from runyard.actions.cluster.project_draft import InitRequest, draft_project, write_project
-from runyard.cli.admin.clusters import complete_cluster
-from runyard.cli.letters import spelled
+from runyard.cli.completers import complete_cluster
 from runyard.cli.output import print_json, say, show
+from runyard.cli.parser import add, flag
 from runyard.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        *spelled("--yes"), action="store_true", help="ask nothing; take what is found"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="print the file; write nothing")
-    parser.add_argument("--force", action="store_true", help="write over a file that is there")
-    cluster = parser.add_argument(
-        "--cluster", metavar="NAME", help="the cluster (default: the one that this is)"
-    )
-    cluster.completer = complete_cluster  # type: ignore[attr-defined]
-    parser.add_argument("--json", action="store_true", help="print what was found, as JSON")
+    flag(parser, "-y --yes", "ask nothing; take what is found")
+    flag(parser, "--dry-run", "print the file; write nothing")
+    flag(parser, "--force", "write over a file that is there")
+    add(parser, "--cluster NAME", "the cluster (default: the one that this is)",
+        completer=complete_cluster)  # fmt: skip
+    flag(parser, "--json", "print what was found, as JSON")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -18,11 +18,12 @@ import time
 from collections import Counter
 
 from runyard.actions.server.people import revoke_key
-from runyard.cli.admin.list_actions import add_action
+from runyard.cli.admin.users import add_action
 from runyard.cli.connect import server
 from runyard.cli.output import Columns, ago, duration, print_answer, print_json, print_records, say
-from runyard.client.people import Key
+from runyard.cli.parser import add, flag
 from runyard.errors import UsageError
+from runyard.shapes.people import Key
 
 _HANDED_OUT = ("shell", "run", "job")
 # There can be many of these, and they come and go.
@@ -45,13 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_action(
         parser, "key", "with revoke: the key's id, its beginning, or a label", "add", "revoke"
     )
-    parser.add_argument("--label", metavar="TEXT", help="with add: what the key is for")
-    parser.add_argument("--scope", choices=("all", "runs"),
-                        help="with add: what it opens (default: all that is yours)")  # fmt: skip
-    parser.add_argument("--kind", choices=_HANDED_OUT,
-                        help="with revoke: all keys of shells, of runs or of jobs")  # fmt: skip
-    parser.add_argument("--all", action="store_true", help="also list each run's and each job's")
-    parser.add_argument("--user", metavar="NAME", help="whose key (default: your own; admin only)")
+    add(parser, "--label TEXT", "with add: what the key is for")
+    add(parser, "--scope", "with add: what it opens (default: all that is yours)",
+        choices=("all", "runs"))  # fmt: skip
+    add(parser, "--kind", "with revoke: all keys of shells, of runs or of jobs",
+        choices=_HANDED_OUT)  # fmt: skip
+    flag(parser, "--all", "also list each run's and each job's")
+    add(parser, "--user NAME", "whose key (default: your own; admin only)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -17,20 +17,17 @@ from pathlib import Path
 from runyard.actions.server.login import LoginRequest, check_login, log_in
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
+from runyard.cli.parser import add, flag
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--host", metavar="URL", help="a server's address, or `cloud`")
-    parser.add_argument(
-        "--key", help="the key; without this it is asked for, or read from stdin, which is safer: "
-        "others on this machine see command lines"
-    )  # fmt: skip
-    parser.add_argument("--relogin", action="store_true", help="replace a key that works")
-    parser.add_argument("--check", action="store_true", help="store nothing; look whether it works")
-    parser.add_argument(
-        "--account", metavar="NAME", help="also keep the key in the project's keys.json"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add(parser, "--host URL", "a server's address, or `cloud`")
+    add(parser, "--key", "the key; without this it is asked for, or read from stdin, which is "
+        "safer: others on this machine see command lines")  # fmt: skip
+    flag(parser, "--relogin", "replace a key that works")
+    flag(parser, "--check", "store nothing; look whether it works")
+    add(parser, "--account NAME", "also keep the key in the project's keys.json")
+    flag(parser, "--json", "print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
     if login.project_keys is not None:
         print(f"the key is also in {login.project_keys} as {args.account}; "
               "keep that file out of git")  # fmt: skip
+    if login.has_page:
+        say(f"its page: runyard ui --host {login.url}")
     if args.host is None:
         say(f"wandb logs there when it is told so: export WANDB_BASE_URL={login.url}")
     return 0

@@ -12,24 +12,21 @@ import argparse
 from dataclasses import asdict
 from typing import Any
 
-from runyard.cli.output import Columns, duration, print_json, print_records, say
-from runyard.cli.watching.job_view import memory_text
+from runyard.cli.output import Columns, duration, print_list
+from runyard.cli.parser import flag
+from runyard.reading.units import memory_text
 from runyard.schedulers.choice import cluster
 from runyard.schedulers.partitions import Partition
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    flag(parser, "--json", "print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     partitions = cluster().partitions()
-    if args.json:
-        print_json([asdict(partition) for partition in partitions])
-    elif partitions:
-        print_records(_COLUMNS, partitions)
-    else:
-        say("Slurm shows no partition")
+    shown = [asdict(partition) for partition in partitions] if args.json else partitions
+    print_list(_COLUMNS, shown, "Slurm shows no partition", as_json=args.json)
     return 0
 
 

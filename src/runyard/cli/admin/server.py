@@ -18,21 +18,12 @@ import os
 import sys
 from pathlib import Path
 
-from runyard.actions.server.control import (
-    ServerRequest,
-    backup,
-    cluster_listen,
-    restart,
-    start,
-    status,
-    stop,
-)
+from runyard.actions.server import control
 from runyard.actions.server.jobs import status_line
 from runyard.cli.admin import server_jobs
 from runyard.cli.connect import server
 from runyard.cli.output import ago, print_json, say, show
-from runyard.cli.parser import port
-from runyard.client.api import WriterTimes
+from runyard.cli.parser import add, flag, port
 from runyard.client.discover import Found
 from runyard.client.server_jobs import ServerJobs
 from runyard.errors import UsageError
@@ -40,25 +31,15 @@ from runyard.home import Home, locate
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=tuple(_ACTIONS), metavar="ACTION",
-                        help="start, stop, restart, status, backup, ca or submit")  # fmt: skip
-    parser.add_argument(
-        "folder",
-        nargs="?",
-        type=Path,
-        metavar="FOLDER",
-        help="with backup: a new folder for the copy",
-    )
-    parser.add_argument(
-        "--listen",
-        metavar="ADDRESS",
-        help="listen here, or `cluster`: where compute nodes reach it (default: as last time, or "
-        "127.0.0.1)",
-    )
-    parser.add_argument("--port", type=port, help="port (default: as last time, or a free one)")
+    add(parser, "action ACTION", "start, stop, restart, status, backup, ca or submit",
+        choices=tuple(_ACTIONS))  # fmt: skip
+    add(parser, "folder FOLDER", "with backup: a new folder for the copy", nargs="?", type=Path)
+    add(parser, "--listen ADDRESS", "listen here, or `cluster`: where compute nodes reach it "
+        "(default: as last time, or 127.0.0.1)")  # fmt: skip
+    add(parser, "--port", "port (default: as last time, or a free one)", type=port)
     server_jobs.add_access_arguments(parser)
-    parser.add_argument("--force", action="store_true", help="with stop: also when it hangs")
-    parser.add_argument("--json", action="store_true", help="with status and submit: print JSON")
+    flag(parser, "--force", "with stop: also when it hangs")
+    flag(parser, "--json", "with status and submit: print JSON")
     server_jobs.add_submit_arguments(parser)
 
 
@@ -70,14 +51,14 @@ def run(args: argparse.Namespace) -> int:
             mend="runyard server backup ~/runyard-copy",
         )
     if args.listen == "cluster":
-        args.listen = cluster_listen()
+        args.listen = control.cluster_listen()
     return _ACTIONS[args.action](home, args)
 
 
 def _backup(home: Home, args: argparse.Namespace) -> int:
     """A copy that is a state folder itself, made while everything goes on."""
     target = Path(os.path.abspath(args.folder.expanduser()))  # noqa: PTH100
-    size = backup(lambda: server(home), target, _tell_progress)
+    size = control.backup(lambda: server(home), target, _tell_progress)
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     print(f"copied {size / 1e6:.1f} MB to {target}; look at it with RUNYARD_HOME={target}")
@@ -91,7 +72,7 @@ def _tell_progress(copied: int, total: int) -> None:
 
 
 def _start(home: Home, args: argparse.Namespace) -> int:
-    server = start(home, _request(args), show)
+    server = control.start(home, _request(args), show)
     if server.started:
         _tell_start(home, server)
     else:
@@ -99,12 +80,12 @@ def _start(home: Home, args: argparse.Namespace) -> int:
     return 0
 
 
-def _request(args: argparse.Namespace) -> ServerRequest:
-    return ServerRequest(args.listen, args.port, server_jobs.access_of(args))
+def _request(args: argparse.Namespace) -> control.ServerRequest:
+    return control.ServerRequest(args.listen, args.port, server_jobs.access_of(args))
 
 
 def _stop(home: Home, args: argparse.Namespace) -> int:
-    stopped = stop(home, force=args.force)
+    stopped = control.stop(home, force=args.force)
     if isinstance(stopped, ServerJobs):
         print(f"stopped the server of {home.path} and cancelled {stopped.said()}")
     elif stopped:
@@ -115,7 +96,7 @@ def _stop(home: Home, args: argparse.Namespace) -> int:
 
 
 def _restart(home: Home, args: argparse.Namespace) -> int:
-    _tell_start(home, restart(home, _request(args), force=args.force))
+    _tell_start(home, control.restart(home, _request(args), force=args.force))
     return 0
 
 
@@ -127,7 +108,7 @@ def _tell_start(home: Home, server: Found) -> None:
 
 def _status(home: Home, args: argparse.Namespace) -> int:
     """Exit code 0 when it runs, 3 when it does not, as init scripts have it."""
-    state = status(home)
+    state = control.status(home)
     health, discovery, jobs = state.health, state.discovery, state.jobs
     if args.json:
         print_json(state.to_json())
@@ -136,7 +117,7 @@ def _status(home: Home, args: argparse.Namespace) -> int:
         print(f"  started {ago(health['started_at'])}, runyard {health['version']}")
         size = health["database_bytes"] / 1e6
         print(f"  {health['runs']} runs, {health['running']} of them running; {size:.1f} MB")
-        print(f"  {_writer_line(health['writer'])}")
+        print(f"  {control.writer_line(health['writer'])}")
         print(f"  state in {home.path}, log in {home.log}")
         if health["note"]:
             say(health["note"])
@@ -154,20 +135,6 @@ def _status(home: Home, args: argparse.Namespace) -> int:
     if jobs is not None and not args.json:
         print(f"  {status_line(home)}")
     return 0 if health is not None else 3
-
-
-def _writer_line(writer: dict[str, WriterTimes]) -> str:
-    """What could make programs wait that log: all changes go through one thread."""
-    changes = {kind: times for kind, times in writer.items() if kind != "commit"}
-    if not changes:
-        return "nothing was written yet"
-    slowest = max(changes, key=lambda kind: changes[kind]["longest"])
-    longest, wait = changes[slowest]["longest"], max(t["longest_wait"] for t in changes.values())
-    count = sum(times["count"] for times in changes.values())
-    return (
-        f"{count} changes written, the longest in {longest * 1e3:.0f} ms ({slowest}); "
-        f"none waited longer than {wait * 1e3:.0f} ms (--json: by kind)"
-    )
 
 
 _ACTIONS = {

@@ -13,9 +13,10 @@ from __future__ import annotations
 import argparse
 
 from runyard.actions.server.people import end_session
-from runyard.cli.admin.list_actions import add_action
+from runyard.cli.admin.users import add_action
 from runyard.cli.connect import server
-from runyard.cli.output import Columns, ago, print_answer, print_json, print_records
+from runyard.cli.output import Columns, ago, print_answer, print_list
+from runyard.cli.parser import flag
 from runyard.errors import UsageError
 
 _COLUMNS: Columns = {
@@ -30,7 +31,7 @@ _COLUMNS: Columns = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_action(parser, "session", "with end: which one", "end")
-    parser.add_argument("--all", action="store_true", help="with end: all of yours")
+    flag(parser, "--all", "with end: all of yours")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -48,8 +49,6 @@ def run(args: argparse.Namespace) -> int:
         session = end_session(people, args.session)
         text = f"ended the session {session['id']}: its browser is logged out"
         print_answer({"ended": 1}, text, as_json=args.json)
-    elif args.json:
-        print_json(people.sessions())
     else:
-        print_records(_COLUMNS, people.sessions())
+        print_list(_COLUMNS, people.sessions(), "no browser is logged in", as_json=args.json)
     return 0

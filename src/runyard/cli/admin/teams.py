@@ -17,25 +17,21 @@ the team at once. On a server of somebody else's, `--host URL` says which, after
 from __future__ import annotations
 
 import argparse
-import os
-from pathlib import Path
 
-from runyard.actions.server.people import add_to_team, remove_from_team
-from runyard.cli.admin.list_actions import add_action, check_name
+from runyard.actions.server.people import change_team, people_at
+from runyard.cli.admin.users import add_action, check_name
 from runyard.cli.connect import server
 from runyard.cli.output import ago, print_json, print_table, say
-from runyard.client.api import Api
-from runyard.client.http import Connection
-from runyard.client.keys import find_key
-from runyard.client.people import PeopleApi, Team
-from runyard.client.wandb_server import target_url
+from runyard.cli.parser import add
+from runyard.client.people import PeopleApi
 from runyard.errors import UsageError
+from runyard.shapes.people import Team
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_action(parser, "team", "which team", "add", "join", "leave", "remove")
-    parser.add_argument("users", nargs="*", metavar="USER", help="whom to add or remove")
-    parser.add_argument("--host", metavar="URL", help="a server of somebody else's")
+    add(parser, "users USER", "whom to add or remove", nargs="*")
+    add(parser, "--host URL", "a server of somebody else's")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,15 +41,8 @@ def run(args: argparse.Namespace) -> int:
             f"runyard users teams {args.action}: nobody {args.action}s for others",
             mend=f"runyard users teams {args.action} {args.team}",
         )
-    people = _people(args.host)
-    if args.action == "add":
-        add_to_team(people, args.team, args.users)
-    elif args.action == "remove":
-        remove_from_team(people, args.team, args.users)
-    elif args.action == "join":
-        people.add_member(args.team, people.me()["name"])
-    elif args.action == "leave":
-        people.remove_member(args.team, people.me()["name"])
+    people = people_at(args.host, server)
+    change_team(people, args.action, args.team, args.users)
     teams = [team for team in people.teams() if args.team in (None, team["name"])]
     if args.json:
         print_json({"teams": teams, "invitations": people.me()["invitations"]})
@@ -66,13 +55,6 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _people(host: str | None) -> PeopleApi:
-    if host is None:
-        return server().people
-    url = target_url(host)
-    return Api(Connection(url, find_key(url, os.environ, Path.cwd()).key)).people
-
-
 def _show(people: PeopleApi, teams: list[Team], *, with_invitations: bool) -> None:
     print_table(
         ("TEAM", "MEMBERS", "INVITED"),
@@ -80,7 +62,5 @@ def _show(people: PeopleApi, teams: list[Team], *, with_invitations: bool) -> No
     )
     for invitation in people.me()["invitations"] if with_invitations else ():
         team, when = invitation["team"], ago(invitation["created_at"])
-        say(
-            f"{invitation['invited_by']} invited you to the team {team} {when}: "
-            f"`runyard users teams join {team}`, or `leave` to decline"
-        )
+        say(f"{invitation['invited_by']} invited you to the team {team} {when}: "
+            f"`runyard users teams join {team}`, or `leave` to decline")  # fmt: skip

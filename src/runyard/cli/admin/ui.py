@@ -4,9 +4,11 @@
   runyard ui RUN             a run, a sweep or a project, by id or name
   ssh NODE runyard ui        prints what to type on your laptop, too
   runyard ui --code          the code alone: for a page that asks whether it is you
+  runyard ui --host URL      the page of a server where you have logged in (`runyard login --host`)
 
 Prints a link that logs one browser in, once, within ten minutes; later visits need none until the
-browser's session ends (`runyard users sessions`). Where there is a browser, it is opened.
+browser's session ends (`runyard users sessions`). Where there is a browser, it is opened. If you
+have no server of your own and have logged in at somebody else's, its page is opened.
 """
 
 from __future__ import annotations
@@ -15,27 +17,32 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
-from runyard.actions.server.page_link import page_link
+from runyard.actions.server.page_link import login_elsewhere, page_link, page_link_elsewhere
 from runyard.cli.completers import complete_run
 from runyard.cli.connect import server
 from runyard.cli.output import print_json
-from runyard.home import Home, locate, write_whole
+from runyard.cli.parser import add, flag
+from runyard.home import Home, locate, read_discovery, write_whole
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    argument = parser.add_argument(
-        "name", nargs="?", metavar="NAME", help="a run, a sweep or a project (default: all)"
-    )
-    argument.completer = complete_run  # type: ignore[attr-defined]
-    parser.add_argument("--no-open", action="store_true", help="print the link, open nothing")
-    parser.add_argument("--code", action="store_true", help="print a code to paste, open nothing")
-    parser.add_argument("--json", action="store_true", help="print JSON, open nothing")
+    add(parser, "name NAME", "a run, a sweep or a project (default: all)",
+        nargs="?", completer=complete_run)  # fmt: skip
+    add(parser, "--host URL", "the page of somebody else's server")
+    flag(parser, "--no-open", "print the link, open nothing")
+    flag(parser, "--code", "print a code to paste, open nothing")
+    flag(parser, "--json", "print JSON, open nothing")
 
 
 def run(args: argparse.Namespace) -> int:
     home = locate()
-    page = page_link(server(home), home, args.name)
+    host = args.host or (None if read_discovery(home) else login_elsewhere(home))
+    if host is not None:
+        page = page_link_elsewhere(host, Path.cwd(), args.name)
+    else:
+        page = page_link(server(home), home, args.name)
     if args.code and not args.json:
         print(page.code)
         return 0

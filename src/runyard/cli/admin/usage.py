@@ -15,15 +15,13 @@ from dataclasses import asdict
 from runyard.actions.cluster.usage import count_usage, run_site_command, site_usage_command
 from runyard.cli.connect import server
 from runyard.cli.output import Columns, print_json, print_records, say, show
-from runyard.cli.parser import positive
+from runyard.cli.parser import add, flag, positive
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--days", type=positive, default=30, metavar="N",
-                        help="how far back (default 30)")  # fmt: skip
-    parser.add_argument("--ledger", action="store_true",
-                        help="only what runyard submitted, from its own ledger")  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add(parser, "--days N", "how far back (default 30)", type=positive, default=30)
+    flag(parser, "--ledger", "only what runyard submitted, from its own ledger")
+    flag(parser, "--json", "print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,12 +33,11 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         accounts = [asdict(account) for account in usage.accounts]
         print_json({"source": usage.source, "days": args.days, "accounts": accounts})
-        return 0
-    if not usage.accounts:
+    elif not usage.accounts:
         say(f"nothing was used in the last {args.days} days ({usage.source})")
-        return 0
-    print_records(_COLUMNS, usage.accounts)
-    say(f"the last {args.days} days, from {usage.source}")
+    else:
+        print_records(_COLUMNS, usage.accounts)
+        say(f"the last {args.days} days, from {usage.source}")
     return 0
 
 

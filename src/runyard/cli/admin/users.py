@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import argparse
 
-from runyard.cli.admin.list_actions import add_action, check_name
 from runyard.cli.connect import server
-from runyard.cli.output import Columns, ago, print_answer, print_json, print_records, say
+from runyard.cli.output import Columns, ago, print_answer, print_list, say
+from runyard.cli.parser import add, flag
+from runyard.errors import UsageError
 
 _COLUMNS: Columns = {
     "USER": "name",
@@ -29,9 +30,8 @@ _COLUMNS: Columns = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_action(
-        parser, "name", "whom to add or remove", "add", "remove", "keys", "teams", "sessions"
-    )
+    actions = ("add", "remove", "keys", "teams", "sessions")
+    add_action(parser, "name", "whom to add or remove", *actions)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,8 +46,23 @@ def run(args: argparse.Namespace) -> int:
         people.remove_user(args.name)
         text = f"removed {args.name}: the keys are void, the runs stay"
         print_answer({"removed": args.name}, text, as_json=args.json)
-    elif args.json:
-        print_json(people.users())
     else:
-        print_records(_COLUMNS, people.users())
+        print_list(_COLUMNS, people.users(), "nobody may use it", as_json=args.json)
     return 0
+
+
+def add_action(parser: argparse.ArgumentParser, name: str, explained: str, *actions: str) -> None:
+    """`actions`: what a command does with names, besides listing, which needs none."""
+    text = f"{', '.join(('list (the default)', *actions[:-1]))} or {actions[-1]}"
+    add(parser, "action ACTION", text, nargs="?", default="list", choices=("list", *actions))
+    add(parser, f"{name} {name.upper()}", explained, nargs="?")
+    flag(parser, "--json", "print JSON")
+
+
+def check_name(args: argparse.Namespace, name: str, question: str) -> None:
+    """Refuse an action without the name that it needs, and a list with one."""
+    value = getattr(args, name)
+    if (args.action == "list") != (value is None):
+        command = f"runyard {args.command}"
+        wrong = "list takes no name" if value else question
+        raise UsageError(f"{command} {args.action}: {wrong}", mend=f"{command} add {name.upper()}")

@@ -14,58 +14,54 @@ a part of either.
 from __future__ import annotations
 
 import argparse
-import os
 import time
+from functools import partial
 
 from runyard.actions.naming import find_sweep
-from runyard.actions.sweeping.agents import (
-    AgentsRequest,
-    add_agents,
-    add_agents_elsewhere,
-    add_agents_on_cluster,
-    drain_agent,
-    list_agents,
-)
+from runyard.actions.sweeping import agents as working
+from runyard.actions.sweeping.elsewhere import sweep_elsewhere
+from runyard.actions.watching.figures_text import usage_text
 from runyard.cli.completers import complete_sweep
 from runyard.cli.connect import server
-from runyard.cli.output import ago, duration, print_json, print_table, say, show
-from runyard.cli.parser import positive
-from runyard.cli.project_options import project_options
+from runyard.cli.option_groups import add_slot_arguments, project_options, read_slots
+from runyard.cli.output import Columns, ago, duration, print_list, say, show
+from runyard.cli.parser import add, flag, positive
 from runyard.cli.slurm_options import add_slurm_arguments, refuse_slurm_options
-from runyard.cli.starting.slots import add_slot_arguments, read_slots
-from runyard.cli.starting.submission_view import cluster_options, show_submission, tell_outcome
-from runyard.cli.watching.job_view import usage_text
-from runyard.client.sweeps import Sweep
+from runyard.cli.starting.submission_view import send
 from runyard.errors import UsageError
 from runyard.home import locate
 from runyard.schedulers.choice import has_queue
+from runyard.shapes.sweeps import Sweep
+
+_COLUMNS: Columns = {
+    "AGENT": lambda agent: str(agent["key"]),
+    "SWEEP": "sweep",
+    "KIND": "kind",
+    "HOST": "host",
+    "PID": lambda agent: str(agent["pid"] or "-"),
+    "AT WORK": lambda agent: f"{agent['running']}/{agent['slots']}",
+    "AGE": lambda agent: duration(max(0.0, time.time() - agent["created_at"])),
+    "HEARD": lambda agent: ago(agent["heard_at"]),
+    "USES": lambda agent: usage_text(agent["usage"]) or "-",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "runyard agents [options] [ACTION] [AGENT|SWEEP]"
-    parser.add_argument(
-        "action", nargs="?", default="list", choices=("list", "drain", "add", "send-held"),
-        metavar="ACTION",
-        help="list (the default), drain or add; send-held: submit what a limit kept out",
-    )  # fmt: skip
-    which = parser.add_argument(
-        "which", nargs="?", metavar="AGENT|SWEEP",
-        help="with drain: an agent's number; with add: a sweep (default: the newest)",
-    )  # fmt: skip
-    which.completer = complete_sweep  # type: ignore[attr-defined]
+    add(parser, "action ACTION", "list (the default), drain or add; send-held: submit what a limit "
+        "kept out",
+        nargs="?", default="list", choices=("list", "drain", "add", "send-held"))  # fmt: skip
+    add(parser, "which AGENT|SWEEP", "with drain: an agent's number; with add: a sweep (default: "
+        "the newest)", nargs="?", completer=complete_sweep)  # fmt: skip
     add_slot_arguments(parser)
-    parser.add_argument(
-        "--agents", type=positive, metavar="N",
-        help="with add: how many (default 1; on slurm, as many as trials are left)",
-    )  # fmt: skip
-    parser.add_argument("--server", metavar="URL|cloud",
-                        help="with add: for ENTITY/PROJECT/SWEEP at this server, by W&B's "
-                        "protocol (default: WANDB_BASE_URL where it is not ours)")  # fmt: skip
-    parser.add_argument("--dry-run", action="store_true", help="with add: show what would be sent")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--code", choices=("then", "now"), default="then",
-                        help="with add on slurm: run the code with which the sweep began, or "
-                        "today's (default then)")  # fmt: skip
+    add(parser, "--agents N", "with add: how many (default 1; on slurm, as many as trials are "
+        "left)", type=positive)  # fmt: skip
+    add(parser, "--server URL|cloud", "with add: for ENTITY/PROJECT/SWEEP at this server, by W&B's "
+        "protocol (default: WANDB_BASE_URL where it is not ours)")  # fmt: skip
+    flag(parser, "--dry-run", "with add: show what would be sent")
+    flag(parser, "--json", "print JSON")
+    add(parser, "--code", "with add on slurm: run the code with which the sweep began, or today's "
+        "(default then)", choices=("then", "now"), default="then")  # fmt: skip
     add_slurm_arguments(parser)
 
 
@@ -85,60 +81,39 @@ def run(args: argparse.Namespace) -> int:
         say(f"{sent} agents that were held back are submitted" if sent else "nothing was sent")
         return 0
     if args.action == "drain":
-        agent = drain_agent(api, int(args.which))
+        agent = working.drain_agent(api, int(args.which))
         running = f"its {agent['running']} trials have finished"
         say(f"agent {agent['key']} begins no more, and goes when {running}")
         return 0
-    agents = list_agents(api)
-    if args.json:
-        print_json([{"sweep": sweep["id"], **agent} for sweep, agent in agents])
-    elif not agents:
-        say("no agent is at work; `runyard agents add SWEEP` starts one")
-    else:
-        print_table(
-            ("AGENT", "SWEEP", "KIND", "HOST", "PID", "AT WORK", "AGE", "HEARD", "USES"),
-            (
-                (
-                    str(agent["key"]),
-                    sweep["id"],
-                    agent["kind"],
-                    agent["host"],
-                    str(agent["pid"] or "-"),
-                    f"{agent['running']}/{agent['slots']}",
-                    duration(max(0.0, time.time() - agent["created_at"])),
-                    ago(agent["heard_at"]),
-                    usage_text(agent["usage"]) or "-",
-                )
-                for sweep, agent in agents
-            ),
-        )
+    agents = [{"sweep": sweep["id"], **agent} for sweep, agent in working.list_agents(api)]
+    empty = "no agent is at work; `runyard agents add SWEEP` starts one"
+    print_list(_COLUMNS, agents, empty, as_json=args.json)
     return 0
 
 
 def _add(args: argparse.Namespace) -> int:
-    if args.server is not None or "/" in (args.which or ""):
-        from runyard.actions.sweeping.elsewhere import find_elsewhere, server_elsewhere
-
-        url = server_elsewhere(args.server, locate(), os.environ)
-        if url is not None:
-            elsewhere = find_elsewhere(url, args.which or "", show)
-            add_agents_elsewhere(elsewhere, read_slots(args), args.agents or 1, show)
-            return 0
+    elsewhere = sweep_elsewhere(args.server, args.which or "", show)
+    if elsewhere is not None:
+        working.add_agents_elsewhere(elsewhere, read_slots(args), args.agents or 1, show)
+        return 0
     if has_queue(args.on):
         from runyard.cli.resource_flags import given_flags
 
         named = args.which or given_flags(args)["sweep_id"]
         return add_on_slurm(args, find_sweep(server(), named))
-    add_agents(_request(args, find_sweep(server(), args.which), count=args.agents or 1), show)
+    working.add_agents(
+        _request(args, find_sweep(server(), args.which), count=args.agents or 1), show
+    )
     return 0
 
 
 def add_on_slurm(args: argparse.Namespace, sweep: Sweep) -> int:
     """Also for commands that join a sweep with agents on the cluster."""
-    outcome = add_agents_on_cluster(_request(args, sweep), cluster_options(args), show_submission)
-    return tell_outcome(outcome, as_json=args.json)
+    return send(args, partial(working.add_agents_on_cluster, _request(args, sweep)))
 
 
-def _request(args: argparse.Namespace, sweep: Sweep, count: int = 1) -> AgentsRequest:
+def _request(args: argparse.Namespace, sweep: Sweep, count: int = 1) -> working.AgentsRequest:
     with_code_of_then = getattr(args, "code", "then") == "then"
-    return AgentsRequest(sweep, read_slots(args), project_options(args), count, with_code_of_then)
+    return working.AgentsRequest(
+        sweep, read_slots(args), project_options(args), count, with_code_of_then
+    )

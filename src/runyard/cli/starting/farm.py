@@ -18,113 +18,75 @@ failed (101: more than 100). `runyard retry SWEEP` runs those again.
 from __future__ import annotations
 
 import argparse
-import os
-import re
 import shlex
-import stat
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runyard.actions.sweeping.halting import HaltRule
-from runyard.actions.sweeping.job_log import open_log, refuse_used_log
-from runyard.actions.sweeping.task_lists import (
-    ListRequest,
-    begin_list,
-    estimate_list,
-    left_by_log,
-    submit_list,
-)
+from runyard.actions.sweeping import task_lists
+from runyard.actions.sweeping.halting import read_halt_rule
+from runyard.actions.sweeping.job_log import open_log
 from runyard.cli.completers import complete_file
-from runyard.cli.letters import spelled
+from runyard.cli.option_groups import (
+    add_result_arguments,
+    add_slot_arguments,
+    project_options,
+    read_slots,
+)
 from runyard.cli.output import console, print_json, say, show
-from runyard.cli.parser import count, positive
-from runyard.cli.project_options import project_options
+from runyard.cli.parser import add, flag, positive, typed
 from runyard.cli.slurm_options import add_slurm_arguments, not_here, refuse_slurm_options
-from runyard.cli.starting.slots import add_slot_arguments, read_slots
-from runyard.config.standard_input import STANDARD_INPUT
-from runyard.errors import UsageError
 from runyard.schedulers.choice import has_queue
 
 if TYPE_CHECKING:
-    from runyard.client.sweeps import Sweep
     from runyard.config.task_list import TaskList
+    from runyard.shapes.sweeps import Sweep
 
 _SHOWN = 10
-_FEW_SEEDS = 3
 _FIT = "fit"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "runyard farm [options] [FILE]"
-    which = parser.add_argument(
-        "file", nargs="?", metavar="FILE", help="one command line a line; - for standard input"
-    )
-    which.completer = complete_file  # type: ignore[attr-defined]
-    parser.add_argument(
-        "--grid",
-        metavar="LINE",
-        help="a line with braces instead: {a,b} and {1..5}, as bash has it",
-    )
+    add(parser, "file FILE", "one command line a line; - for standard input",
+        nargs="?", completer=complete_file)  # fmt: skip
+    add(parser, "--grid LINE", "a line with braces instead: {a,b} and {1..5}, as bash has it")
     add_work_arguments(parser)
     # As people have them in scripts with GNU parallel.
-    parser.add_argument("--jobs", dest="slots", type=positive, help=argparse.SUPPRESS)
-    parser.add_argument(*spelled("--ungroup"), action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--dry-run", action="store_true", help="show the tasks; run nothing")
-    parser.add_argument("--no-run", action="store_true", help="make the sweep, and run nothing")
-    parser.add_argument("--no-check", action="store_true",
-                        help="run lines even if their program does not know an option")  # fmt: skip
-    parser.add_argument("--halt", type=halt_rule, metavar="WHEN",
-                        help="begin no more when N, or N%%, have failed (soon,fail=N; now,fail=N "
-                        "ends what runs as well)")  # fmt: skip
-    parser.add_argument("--joblog", metavar="FILE", help="default: sweeps/SWEEP/joblog")
+    add(parser, "--jobs", argparse.SUPPRESS, dest="slots", type=positive)
+    flag(parser, "-u --ungroup", argparse.SUPPRESS)
+    flag(parser, "--dry-run", "show the tasks; run nothing")
+    flag(parser, "--no-run", "make the sweep, and run nothing")
+    flag(parser, "--no-check", "run lines even if their program does not know an option")
+    add(parser, "--halt WHEN", "begin no more when N, or N%%, have failed (soon,fail=N; now,fail=N "
+        "ends what runs as well)", type=typed(read_halt_rule))  # fmt: skip
+    add(parser, "--joblog FILE", "default: sweeps/SWEEP/joblog")
     again = parser.add_mutually_exclusive_group()
-    again.add_argument("--resume", action="store_true", help="run what is not in the job log")
-    again.add_argument(
-        "--resume-failed", action="store_true", help="and what failed according to it"
-    )
-    parser.add_argument("--split", type=_split_size, metavar="N|fit",
-                        help="write files of N lines each, and run nothing; fit: of those lines "
-                        "whose programs fit a GPU together, as they were gauged")  # fmt: skip
-    parser.add_argument("--to", metavar="FOLDER", help="where --split writes (default: tasks)")
+    flag(again, "--resume", "run what is not in the job log")
+    flag(again, "--resume-failed", "and what failed according to it")
+    add(parser, "--split N|fit", "write files of N lines each, and run nothing; fit: of those "
+        "lines whose programs fit a GPU together, as they were gauged",
+        type=_split_size)  # fmt: skip
+    add(parser, "--to FOLDER", "where --split writes (default: tasks)")
     add_slurm_arguments(parser)
 
 
 def add_work_arguments(parser: argparse.ArgumentParser) -> None:
     """What every command that makes a list has."""
     add_slot_arguments(parser, "programs")
-    parser.add_argument("--retries", type=count, metavar="N",
-                        help="run one that fails up to N times more")  # fmt: skip
-    parser.add_argument("--metric", metavar="NAME", help="what `runyard show --best` ranks by")
-    parser.add_argument("--goal", choices=("minimize", "maximize"), default="minimize",
-                        help="whether less or more is better (default: minimize)")  # fmt: skip
-    parser.add_argument(*spelled("--name"),
-                        help="name of the sweep; on slurm, also of folders and logs")  # fmt: skip
-    parser.add_argument(*spelled("--project"), help="project (default: runyard.yaml's, or this "
-                        "folder's name)")  # fmt: skip
-    parser.add_argument(*spelled("--entity"), help="user or team to whom it belongs")
-    parser.add_argument(
-        *spelled("--quiet"), action="store_true", help="show progress, not the output"
-    )
-    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    add_result_arguments(parser)
+    add(parser, "-e --name", "name of the sweep; on slurm, also of folders and logs")
+    add(parser, "-P --project", "project (default: runyard.yaml's, or this folder's name)")
+    add(parser, "-E --entity", "user or team to whom it belongs")
+    flag(parser, "-q --quiet", "show progress, not the output")
+    flag(parser, "--json", "print the outcome as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     if args.split != _FIT:  # It asks for which GPU.
         refuse_slurm_options(args)
-    from runyard.config.task_list import read_task_file, tasks_of_grid
-
-    if args.file is None and args.grid is None and _is_redirected():
-        args.file = STANDARD_INPUT
-    if (args.file is None) == (args.grid is None):
-        raise UsageError(
-            "runyard farm takes a file of command lines, or --grid with one line",
-            mend="runyard farm tasks.txt   or:  runyard farm --grid 'python t.py --lr {0.1,0.01}'",
-        )
-    tasks = read_task_file(args.file) if args.grid is None else tasks_of_grid(args.grid)
-    if 0 < tasks.seeds <= _FEW_SEEDS:
-        say(f"{tasks.seeds} seeds tell little about the spread between seeds: five are better")
+    tasks = task_lists.read_tasks(args.file, args.grid, show)
     if args.split:
         return _split(args, tasks)
     if not args.no_check:
@@ -132,18 +94,16 @@ def run(args: argparse.Namespace) -> int:
 
         check_tasks(tasks, Path.cwd(), show, refuses=not args.dry_run or has_queue(args.on))
     log = None if args.joblog is None else Path(args.joblog).absolute()
-    request = list_request(args, _left(args, tasks, log), folder=Path.cwd(), log=log)
+    writes = not args.dry_run or has_queue(args.on)
+    left = task_lists.tasks_left(
+        tasks, log, resumes=args.resume, failed_too=args.resume_failed, writes=writes
+    )
     if has_queue(args.on):
-        not_here(args, "halt", "no-run", "quiet")
-        return _submit(args, request)
-    if args.dry_run:
-        preview(request.tasks, as_json=args.json)
-        estimate_list(request, show)
-        return 0
-    if not request.tasks.tasks:
+        not_here(args, "halt no-run quiet")
+    if not left.tasks and writes:
         say(f"nothing is left to run: all of it is in {log}")
         return 0
-    return start(request, as_json=args.json, quiet=args.quiet, halt=args.halt, no_run=args.no_run)
+    return launch(args, list_request(args, left, log), "farm")
 
 
 def _split(args: argparse.Namespace, tasks: TaskList) -> int:
@@ -162,8 +122,7 @@ def _split(args: argparse.Namespace, tasks: TaskList) -> int:
         say(f"each runs with:  runyard farm {first} -j {size}")
         return 0
     for file in files:
-        path = shlex.quote(str(file.path))
-        say(f"{file.memory}:  runyard farm {path} --per-gpu {file.lines}")
+        say(f"{file.memory}:  runyard farm {shlex.quote(str(file.path))} --per-gpu {file.lines}")
     return 0
 
 
@@ -171,77 +130,48 @@ def _split_size(text: str) -> int | str:
     return text if text == _FIT else positive(text)
 
 
-def _is_redirected() -> bool:
-    """Whether standard input is a file or a pipe: `runyard farm < tasks.txt`."""
-    try:
-        mode = os.fstat(sys.stdin.fileno()).st_mode
-    except (AttributeError, OSError, ValueError):
-        return False
-    return stat.S_ISREG(mode) or stat.S_ISFIFO(mode)
-
-
 def list_request(
-    args: argparse.Namespace, tasks: TaskList, *, folder: Path, log: Path | None = None
-) -> ListRequest:
+    args: argparse.Namespace, tasks: TaskList, log: Path | None = None
+) -> task_lists.ListRequest:
     """With the options of `add_work_arguments`."""
-    return ListRequest(
-        tasks,
-        folder,
-        project_options(args),
-        read_slots(args),
-        args.name,
-        args.retries,
-        args.metric,
-        args.goal,
-        log,
-    )
+    return task_lists.ListRequest(
+        tasks, Path.cwd(), project_options(args), read_slots(args), args.name, args.retries,
+        args.metric, args.goal, log,
+    )  # fmt: skip
 
 
-def _submit(args: argparse.Namespace, request: ListRequest) -> int:
-    from runyard.cli.starting.submission_view import cluster_options, show_submission, tell_outcome
-
-    if not request.tasks.tasks:
-        say("nothing is left to run")
-        return 0
-    outcome = submit_list(request, "farm", cluster_options(args), show_submission)
-    return tell_outcome(outcome, as_json=args.json)
-
-
-def start(
-    request: ListRequest,
-    *,
-    as_json: bool,
-    quiet: bool,
-    halt: HaltRule | None = None,
-    no_run: bool = False,
+def launch(
+    args: argparse.Namespace,
+    request: task_lists.ListRequest,
+    kind: str,
     report: Callable[[Sweep], None] | None = None,
 ) -> int:
-    """Make the sweep of a list, and work on it."""
+    """Submit a list, show it, or make its sweep and work on it here."""
+    if has_queue(args.on):
+        from runyard.cli.starting.submission_view import send
+
+        return send(args, partial(task_lists.submit_list, request, kind))
+    if args.dry_run:
+        preview(request.tasks, as_json=args.json)
+        task_lists.estimate_list(request, show)
+        return 0
     from runyard.actions.sweeping.work import WorkRequest
     from runyard.cli.starting.working import work_on
 
+    no_run = getattr(args, "no_run", False)
     log = None if request.log is None or no_run else open_log(request.log)
-    sweep = begin_list(request, show)
+    sweep = task_lists.begin_list(request, show)
     if no_run:
         say(f"to run it:  runyard sweep {sweep['id']}")
-        if as_json:
+        if args.json:
             print_json(sweep)
         return 0
+    halt = getattr(args, "halt", None)
     wanted = WorkRequest(sweep, request.options, request.slots, halt=halt, log=log)
-    code = work_on(wanted, as_json=as_json, quiet=quiet)
-    if report is not None:
+    code = work_on(wanted, as_json=args.json, quiet=args.quiet)
+    if report is not None and not args.json:
         report(sweep)
     return code
-
-
-def halt_rule(text: str) -> HaltRule | None:
-    """For `type=`: never, 3, 10%, soon,fail=3 or now,fail=1."""
-    if text == "never":
-        return None
-    words = re.fullmatch(r"(?:(now|soon),fail=)?([1-9]\d*)(%?)", text)
-    if words is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not never, N, N%, soon,fail=N or now,fail=N")
-    return HaltRule(words[1] == "now", int(words[2]), bool(words[3]))
 
 
 def preview(tasks: TaskList, *, as_json: bool) -> None:
@@ -257,17 +187,3 @@ def preview(tasks: TaskList, *, as_json: bool) -> None:
     if len(tasks.tasks) > len(shown):
         out.print(f"  ... and {len(tasks.tasks) - len(shown)} more")
     out.print("\nnothing was made; without --dry-run it begins", soft_wrap=True)
-
-
-def _left(args: argparse.Namespace, tasks: TaskList, log: Path | None) -> TaskList:
-    """The tasks that are to run, by what the job log says."""
-    if not (args.resume or args.resume_failed):
-        if log is not None and (not args.dry_run or has_queue(args.on)):
-            refuse_used_log(log)
-        return tasks
-    if log is None:
-        raise UsageError(
-            "--resume and --resume-failed need to know the job log",
-            mend="--joblog FILE names it; `runyard retry SWEEP` does without",
-        )
-    return left_by_log(tasks, log, failed_too=args.resume_failed)

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
+from runyard.actions.trying.gauge import newest_of_each
 from runyard.cli.connect import server
-from runyard.cli.output import ago, console, duration, number, print_json, print_table, size
-from runyard.reading.units import short_memory, short_time
+from runyard.cli.output import (
+    Columns,
+    ago,
+    console,
+    duration,
+    number,
+    print_json,
+    print_records,
+    print_table,
+    size,
+)
 
 if TYPE_CHECKING:
-    from runyard.gauge.advice import Ask
     from runyard.gauge.conclusions import Conclusion, Raw
     from runyard.gauge.measured import Measured
     from runyard.gauge.packs import Climb
 
 _WIDTH = 79
+_ROOMS: Columns = {
+    "GPU": lambda room: room.gpu,
+    "MEMORY": lambda room: f"{room.memory_gb:g} GB",
+    "AT A TIME": lambda room: str(room.count or "does not fit"),
+}
 
 
 def print_conclusion(conclusion: Conclusion, raw: Raw, kind: str) -> None:
@@ -30,28 +45,10 @@ def print_conclusion(conclusion: Conclusion, raw: Raw, kind: str) -> None:
         _print_climb(conclusion.climb)
     if conclusion.rooms and measured.vram_peak:
         out.print("")
-        print_table(
-            ("GPU", "MEMORY", "AT A TIME"),
-            (
-                (room.gpu, f"{room.memory_gb:g} GB", str(room.count or "does not fit"))
-                for room in conclusion.rooms
-            ),
-        )
-    out.print(f"\nask for  {ask_text(conclusion.ask)}", style="bold green", soft_wrap=True)
+        print_records(_ROOMS, conclusion.rooms)
+    out.print(f"\nask for  {conclusion.ask.options()}", style="bold green", soft_wrap=True)
     for note in conclusion.notes:
         print("\n".join(textwrap.wrap(note, _WIDTH, initial_indent="- ", subsequent_indent="  ")))
-
-
-def ask_text(ask: Ask) -> str:
-    """As options."""
-    parts = [f"--memory {short_memory(ask.memory)}", f"--cpus {ask.cpus}"]
-    if ask.seconds is not None:
-        parts.insert(0, f"--time {short_time(ask.seconds)}")
-    if ask.per_gpu is not None and ask.per_gpu > 1:
-        parts.append(f"--per-gpu {ask.per_gpu}")
-    if ask.chain is not None:
-        parts.append(f"--chain {ask.chain}")
-    return " ".join(parts)
 
 
 def _figures(use: Measured) -> list[tuple[str, str]]:
@@ -91,29 +88,26 @@ def _print_climb(climb: Climb) -> None:
 
 def list_known(project: str, *, as_json: bool) -> int:
     """What was measured in a project, by kind of experiment."""
-    known = server().figures.known(project)
+    figures = server().figures.known(project)["figures"]
     if as_json:
-        print_json(known["figures"])
-        return 0
-    if not known["figures"]:
+        print_json(figures)
+    elif not figures:
         print(f"nothing was measured in {project} yet: runyard gauge -- python train.py")
-        return 0
-    rows, seen = [], set()
-    for row in known["figures"]:
-        if (row["kind"], row["hardware"]) in seen:
-            continue
-        seen.add((row["kind"], row["hardware"]))
-        figures = row["figures"]
-        whole, vram = figures.get("whole_seconds"), figures.get("vram_peak")
-        rows.append(
-            (
-                row["kind"],
-                row["hardware"] or "no GPU",
-                "-" if whole is None else duration(whole),
-                size(int(figures.get("memory_peak") or 0)),
-                "-" if vram is None else size(int(vram)),
-                ago(row["made_at"]),
-            )
-        )
-    print_table(("KIND", "ON", "A WHOLE RUN", "MEMORY", "GPU MEMORY", "WHEN"), rows)
+    else:
+        print_records(_KNOWN, newest_of_each(figures))
     return 0
+
+
+def _figure(row: Any, name: str, text: Callable[[Any], str]) -> str:
+    value = row["figures"].get(name)
+    return "-" if value is None else text(value)
+
+
+_KNOWN: Columns = {
+    "KIND": "kind",
+    "ON": lambda row: row["hardware"] or "no GPU",
+    "A WHOLE RUN": lambda row: _figure(row, "whole_seconds", duration),
+    "MEMORY": lambda row: size(int(row["figures"].get("memory_peak") or 0)),
+    "GPU MEMORY": lambda row: _figure(row, "vram_peak", lambda peak: size(int(peak))),
+    "WHEN": lambda row: ago(row["made_at"]),
+}

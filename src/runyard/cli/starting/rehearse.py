@@ -22,48 +22,39 @@ import shlex
 
 from runyard.actions.events import Event
 from runyard.actions.sweeping.sweep_plan import looks_like_file
-from runyard.actions.trying.rehearse import (
-    NoRungsKnown,
-    Rehearsal,
-    RehearseRequest,
-    RungTried,
-    rehearse,
-)
+from runyard.actions.trying import rehearse as rungs
 from runyard.actions.trying.tryouts import Tried
 from runyard.cli.completers import complete_sweep_or_file
 from runyard.cli.output import console, print_json, say, show
-from runyard.cli.parser import duration, positive
+from runyard.cli.parser import add, add_program, duration, flag, positive, program_words
 from runyard.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "runyard rehearse [options] (FILE | -- PROGRAM [ARGUMENTS ...])"
-    parser.add_argument("--rung", action="append", default=[], metavar="NAME",
-                        help="this rung alone; may be repeated; settings are the last")  # fmt: skip
-    parser.add_argument("--settings", type=positive, default=4, metavar="N",
-                        help="so many settings of a sweep are tried (default 4)")  # fmt: skip
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
-                        help="a parameter or a key of the sweep file, as `runyard sweep` takes "
-                        "it; may be repeated")  # fmt: skip
-    parser.add_argument("--time", type=duration, default=20.0, metavar="TIME",
-                        help="how long each setting may take (default 20s)")  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
-    words = parser.add_argument("words", nargs=argparse.REMAINDER, metavar="FILE | -- PROGRAM ...",
-                                help="a sweep file, or a program and its arguments")  # fmt: skip
-    words.completer = complete_sweep_or_file  # type: ignore[attr-defined]
-    parser.set_defaults(parser=parser)
+    add(parser, "--rung NAME", "this rung alone; may be repeated; settings are the last",
+        action="append", default=[])  # fmt: skip
+    add(parser, "--settings N", "so many settings of a sweep are tried (default 4)",
+        type=positive, default=4)  # fmt: skip
+    add(parser, "--set NAME=VALUE", "a parameter or a key of the sweep file, as `runyard sweep` "
+        "takes it; may be repeated", action="append", default=[])  # fmt: skip
+    add(parser, "--time TIME", "how long each setting may take (default 20s)",
+        type=duration, default=20.0)  # fmt: skip
+    flag(parser, "--json", "print the outcome as JSON")
+    add_program(parser, "a sweep file, or a program and its arguments", "FILE | -- PROGRAM ...",
+                completer=complete_sweep_or_file)  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
     request = _request(args)
 
     def notify(event: Event) -> None:
-        if isinstance(event, RungTried) and not args.json:
+        if isinstance(event, rungs.RungTried) and not args.json:
             _print_tried(event.tried)
-        elif not (isinstance(event, NoRungsKnown) and args.json):
+        elif not (isinstance(event, rungs.NoRungsKnown) and args.json):
             show(event)
 
-    rehearsal = rehearse(request, notify)
+    rehearsal = rungs.rehearse(request, notify)
     if args.json:
         print_json([{"rung": step.rung, **vars(step.tried)} for step in rehearsal.steps])
     else:
@@ -71,33 +62,27 @@ def run(args: argparse.Namespace) -> int:
     return 1 if rehearsal.failed else 0
 
 
-def _request(args: argparse.Namespace) -> RehearseRequest:
-    words: list[str] = args.words
-    behind_dashes = words[:1] == ["--"]
-    words = words[1:] if behind_dashes else words
+def _request(args: argparse.Namespace) -> rungs.RehearseRequest:
+    behind_dashes = args.program[:1] == ["--"]
+    words = program_words(args)
     if not words:
         raise UsageError(
             "runyard rehearse: what?",
             mend="runyard rehearse sweep.yaml   or:  runyard rehearse -- python train.py",
         )
-    if words[0].startswith("-") and not behind_dashes:
-        args.parser.refuse_unknown(words)
     if not behind_dashes and (len(words) > 1 or not looks_like_file(words[0])):
         raise UsageError(
             f"runyard rehearse: {words[0]!r} is no sweep file",
             mend=f"a program stands behind --: runyard rehearse -- {shlex.join(words)}",
         )
-    return RehearseRequest(
-        command=words if behind_dashes else (),
-        sweep_file=None if behind_dashes else words[0],
-        sets=args.set,
-        rungs=args.rung,
-        settings=args.settings,
+    command, sweep_file = (words, None) if behind_dashes else ((), words[0])
+    return rungs.RehearseRequest(
+        command, sweep_file, sets=args.set, rungs=args.rung, settings=args.settings,
         seconds=args.time,
-    )
+    )  # fmt: skip
 
 
-def _tell_outcome(rehearsal: Rehearsal, request: RehearseRequest) -> None:
+def _tell_outcome(rehearsal: rungs.Rehearsal, request: rungs.RehearseRequest) -> None:
     failed = rehearsal.failed
     outcome = f"{failed[0].name} failed" if failed else "all passed"
     console().print(f"\n{len(rehearsal.steps)} tried, {outcome}; nothing was made", style="bold")

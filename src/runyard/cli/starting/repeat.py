@@ -12,76 +12,41 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from pathlib import Path
 
-from runyard.actions.sweeping.task_lists import estimate_list, repeated, submit_list
+from runyard.actions.sweeping.task_lists import repeated
 from runyard.cli.connect import server
-from runyard.cli.output import number, print_table, say, show
+from runyard.cli.output import print_table, say
+from runyard.cli.parser import add, add_program, flag, program_words, typed
 from runyard.cli.slurm_options import add_slurm_arguments, refuse_slurm_options
-from runyard.cli.starting.farm import add_work_arguments, list_request, preview, start
-from runyard.client.sweeps import Sweep
+from runyard.cli.starting.farm import add_work_arguments, launch, list_request
+from runyard.cli.watching.best_view import measure
+from runyard.config.braces import read_seeds
 from runyard.errors import UsageError
-from runyard.schedulers.choice import has_queue
-
-_MOST_SEEDS = 10_000
+from runyard.shapes.sweeps import Sweep
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "runyard repeat [options] [--] PROGRAM [ARGUMENTS ...]"
-    parser.add_argument("--seeds", type=seeds, default=seeds("5"), metavar="N|LIST",
-                        help="how many, or which: 5, 1,2,3 or 10..14 (default 5)")  # fmt: skip
+    add(parser, "--seeds N|LIST", "how many, or which: 5, 1,2,3 or 10..14 (default 5)",
+        type=typed(read_seeds), default=tuple(range(5)))  # fmt: skip
     add_work_arguments(parser)
-    parser.add_argument("--dry-run", action="store_true", help="show the tasks; run nothing")
+    flag(parser, "--dry-run", "show the tasks; run nothing")
     add_slurm_arguments(parser)
-    parser.add_argument("command_line", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...",
-                        help="the program and its arguments")  # fmt: skip
+    add_program(parser, "the program and its arguments")
 
 
 def run(args: argparse.Namespace) -> int:
     refuse_slurm_options(args)
     from runyard.config.task_list import Line, make_tasks
 
-    words = args.command_line[1:] if args.command_line[:1] == ["--"] else args.command_line
+    words = program_words(args)
     if not words:
         raise UsageError(
             "there is no program to repeat", mend="runyard repeat --seeds 5 -- python train.py"
         )
     commands = map(shlex.join, repeated(words, args.seeds))
     tasks = make_tasks("repeat", [Line(place, text) for place, text in enumerate(commands, 1)])
-    request = list_request(args, tasks.with_seeds(args.seeds), folder=Path.cwd())
-    if has_queue(args.on):
-        from runyard.cli.starting.submission_view import (
-            cluster_options,
-            show_submission,
-            tell_outcome,
-        )
-
-        outcome = submit_list(request, "repeat", cluster_options(args), show_submission)
-        return tell_outcome(outcome, as_json=args.json)
-    if args.dry_run:
-        preview(request.tasks, as_json=args.json)
-        estimate_list(request, show)
-        return 0
-    report = None if args.json else _report
-    return start(request, as_json=args.json, quiet=args.quiet, report=report)
-
-
-def seeds(text: str) -> tuple[int, ...]:
-    """For `type=`: a number of seeds, or the seeds themselves."""
-    from runyard.config.braces import TooMany, expand
-
-    try:
-        if text.isdecimal():
-            numbers = tuple(range(int(text)))
-        else:
-            numbers = tuple(map(int, expand(f"{{{text}}}")))
-    except (ValueError, TooMany):
-        numbers = ()
-    if not numbers or len(numbers) > _MOST_SEEDS or len(set(numbers)) < len(numbers):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no number of seeds, nor seeds: 1,2,3 or 1..5"
-        )
-    return numbers
+    return launch(args, list_request(args, tasks.with_seeds(args.seeds)), "repeat", _report)
 
 
 def _report(sweep: Sweep) -> None:
@@ -91,10 +56,5 @@ def _report(sweep: Sweep) -> None:
     if not measured:
         say("no run has a number in its summary: only time and exit code are known")
         return
-    print_table(
-        ("METRIC", "MEAN ± DEVIATION", "SEEDS"),
-        (
-            (name, number(mean) if off is None else f"{number(mean)} ± {number(off)}", str(count))
-            for name, (mean, off, count) in sorted(measured.items())
-        ),
-    )
+    rows = ((name, measure(mean, off), str(n)) for name, (mean, off, n) in sorted(measured.items()))
+    print_table(("METRIC", "MEAN ± DEVIATION", "SEEDS"), rows)

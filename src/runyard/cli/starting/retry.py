@@ -18,19 +18,17 @@ a part of either; without it, the newest sweep.
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Callable
 from typing import Any
 
-from runyard.actions.retry import More, RetryRequest, name_some, retry
-from runyard.actions.sweeping.task_lists import ListRequest, submit_list
+from runyard.actions.retry import RetryRequest, name_some, read_more, retry
+from runyard.actions.sweeping.task_lists import ListRequest
 from runyard.cli.completers import NAMED, complete_named
-from runyard.cli.letters import spelled
+from runyard.cli.option_groups import add_slot_arguments, project_options, read_slots
 from runyard.cli.output import print_json, say
-from runyard.cli.project_options import project_options
+from runyard.cli.parser import add, flag, typed
 from runyard.cli.slurm_options import add_slurm_arguments
-from runyard.cli.starting.farm import preview, start
-from runyard.cli.starting.slots import add_slot_arguments, read_slots
+from runyard.cli.starting.farm import launch
 from runyard.cli.starting.submission_view import cluster_options, show_submission, tell_outcome
 from runyard.schedulers.choice import has_queue
 
@@ -40,33 +38,20 @@ _MEMORY, _TIME = "request:resources.memory", "request:resources.time"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "runyard retry [options] [SWEEP|TRIAL|RUN|JOB]"
-    which = parser.add_argument("what", nargs="?", metavar=NAMED, help="default: the newest sweep")
-    which.completer = complete_named  # type: ignore[attr-defined]
-    parser.add_argument(
-        "--cause",
-        metavar="CAUSE",
-        help="only those that failed so: memory, time, node, program, signal, nan",
-    )
-    parser.add_argument("--trial", action="append", metavar="NAME", help="only this one")
+    add(parser, "what", "default: the newest sweep",
+        nargs="?", metavar=NAMED, completer=complete_named)  # fmt: skip
+    add(parser, "--cause CAUSE", "only those that failed so: memory, time, node, program, signal, "
+        "nan")  # fmt: skip
+    add(parser, "--trial NAME", "only this one", action="append")
     add_slot_arguments(parser)
-    parser.add_argument(
-        "--exclude-node", action="store_true", help="not on the nodes where they failed"
-    )
-    parser.add_argument(
-        "--new-run", action="store_true", help="as a new run, also where it is a trial that failed"
-    )
-    parser.add_argument("--no-run", action="store_true", help="put them into the queue, no more")
-    parser.add_argument(
-        *spelled("--quiet"), action="store_true", help="of a new run show progress, not the output"
-    )
-    parser.add_argument(*spelled("--project"), help="project of a new run (default: as it was)")
-    parser.add_argument(*spelled("--entity"), help="user or team to whom a new run belongs")
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="show which would run and what would be sent; change nothing",
-    )
-    parser.add_argument("--json", action="store_true", help="print the sweep as JSON")
+    flag(parser, "--exclude-node", "not on the nodes where they failed")
+    flag(parser, "--new-run", "as a new run, also where it is a trial that failed")
+    flag(parser, "--no-run", "put them into the queue, no more")
+    flag(parser, "-q --quiet", "of a new run show progress, not the output")
+    add(parser, "-P --project", "project of a new run (default: as it was)")
+    add(parser, "-E --entity", "user or team to whom a new run belongs")
+    flag(parser, "--dry-run", "show which would run and what would be sent; change nothing")
+    flag(parser, "--json", "print the sweep as JSON")
     add_slurm_arguments(parser, default="")
     for action in parser._actions:
         if action.dest == "on":
@@ -79,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     outcome = retry(_request(args), show_submission)
     if isinstance(outcome, ListRequest):
-        return _start_new_run(args, outcome)
+        return launch(args, outcome, "run")
     sweep = outcome.sweep
     if outcome.submission is not None:
         return tell_outcome(outcome.submission, as_json=args.json)
@@ -98,43 +83,21 @@ def run(args: argparse.Namespace) -> int:
     return work_on(WorkRequest(sweep, project_options(args), read_slots(args)), as_json=args.json)
 
 
-def _start_new_run(args: argparse.Namespace, request: ListRequest) -> int:
-    if has_queue(args.on):
-        outcome = submit_list(request, "run", cluster_options(args), show_submission)
-        return tell_outcome(outcome, as_json=args.json)
-    if args.dry_run:
-        preview(request.tasks, as_json=args.json)
-        return 0
-    return start(request, as_json=args.json, quiet=args.quiet, no_run=args.no_run)
-
-
 def _request(args: argparse.Namespace) -> RetryRequest:
+    on_cluster = has_queue(args.on) if args.on else None
     return RetryRequest(
-        what=args.what,
-        cause=args.cause,
-        trials=args.trial or (),
-        options=project_options(args),
-        slots=read_slots(args),
-        excludes_nodes=args.exclude_node,
-        on_cluster=has_queue(args.on) if args.on else None,
-        only_queue=args.no_run,
-        as_new_run=args.new_run,
-        cluster=cluster_options(args),
-    )
+        args.what, args.cause, args.trial or (), project_options(args), read_slots(args),
+        excludes_nodes=args.exclude_node, on_cluster=on_cluster, only_queue=args.no_run,
+        as_new_run=args.new_run, cluster=cluster_options(args),
+    )  # fmt: skip
 
 
 def _or_more(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """An amount, or a change of what there was: +50%, x2, 150%."""
+    """An amount, or a change of what there was."""
+    from runyard.config.flags import FlagValue
 
     def read(text: str) -> Any:
-        from runyard.config.flags import Given
+        more = read_more(text)
+        return parse(text) if more is None else FlagValue(more, text)
 
-        change = re.fullmatch(r"\+(\d+(?:\.\d+)?)%|x(\d+(?:\.\d+)?)", text)
-        if change is None:
-            return parse(text)
-        factor = 1 + float(change[1]) / 100 if change[1] else float(change[2])
-        if factor <= 0:
-            raise argparse.ArgumentTypeError(f"{text!r} leaves nothing")
-        return Given(More(factor, text), text)
-
-    return read
+    return typed(read)

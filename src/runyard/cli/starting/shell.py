@@ -23,6 +23,7 @@ from runyard.actions.submitting.submission import Submission
 from runyard.cli.completers import complete_job
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say, show
+from runyard.cli.parser import add_program, flag
 from runyard.cli.resource_flags import given_flags
 from runyard.cli.slurm_options import add_slurm_arguments
 from runyard.errors import UsageError
@@ -31,14 +32,12 @@ from runyard.schedulers.choice import cluster, cluster_kind
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "runyard shell [options] [JOB] [-- PROGRAM ARGUMENTS ...]"
-    parser.add_argument("--keep", action="store_true", help="keep the nodes when the shell ends")
-    parser.add_argument("--dry-run", action="store_true", help="show what would be asked")
-    parser.add_argument("--json", action="store_true", help="with --dry-run: as JSON")
+    flag(parser, "--keep", "keep the nodes when the shell ends")
+    flag(parser, "--dry-run", "show what would be asked")
+    flag(parser, "--json", "with --dry-run: as JSON")
     add_slurm_arguments(parser, default=cluster_kind())
-    words = parser.add_argument("words", nargs=argparse.REMAINDER, metavar="[JOB] [-- PROGRAM ...]",
-                                help="a job that runs; a program instead of a shell")  # fmt: skip
-    words.completer = complete_job  # type: ignore[attr-defined]
-    parser.set_defaults(parser=parser)
+    add_program(parser, "a job that runs; a program instead of a shell", "[JOB] [-- PROGRAM ...]",
+                completer=complete_job)  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
@@ -64,12 +63,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _split(args: argparse.Namespace) -> tuple[str | None, list[str]]:
     """A job's number, and the command behind the dashes."""
-    words: list[str] = args.words
-    if "--" in words:
-        place = words.index("--")
-        before, command = words[:place], words[place + 1 :]
-    else:
-        before, command = words, []
+    words: list[str] = args.program
+    place = words.index("--") if "--" in words else len(words)
+    before, command = words[:place], words[place + 1 :]
     if before and before[0].startswith("-"):
         args.parser.refuse_unknown(before)
     if len(before) > 1:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from runyard.actions.events import Event
+from runyard.actions.events import Event, Notify
 from runyard.cli.output import print_json, say, show
-from runyard.cli.questions import ask_number, ask_yes
+from runyard.cli.questions import ask_number, ask_sure
 
 if TYPE_CHECKING:
     from runyard.actions.submitting.submission import ClusterOptions, Outcome, SweepSubmitted
@@ -23,7 +24,7 @@ class _OnTerminal:
         return ask_number("how many agents?", usual)
 
     def submit(self) -> bool:
-        return ask_yes("submit this?")
+        return ask_sure("submit this?", usual=True)
 
 
 def cluster_options(args: argparse.Namespace) -> ClusterOptions:
@@ -32,6 +33,12 @@ def cluster_options(args: argparse.Namespace) -> ClusterOptions:
 
     asks = not args.yes and sys.stdin.isatty() and sys.stderr.isatty()
     return ClusterOptions(args.dry_run, not args.no_snapshot, _OnTerminal() if asks else None)
+
+
+def send(args: argparse.Namespace, submit: Callable[[ClusterOptions, Notify], Outcome]) -> int:
+    """Submit by an action, as the command line says, and tell what became of it."""
+    outcome = submit(cluster_options(args), show_submission)
+    return tell_outcome(outcome, as_json=getattr(args, "json", False))
 
 
 def show_submission(event: Event) -> None:
@@ -69,15 +76,9 @@ def _tell_submitted(outcome: SweepSubmitted, *, as_json: bool) -> None:
     plan, done, sweep = outcome.plan, outcome.submitted, outcome.sweep
     ids = [job.job_id for job in done.jobs]
     if as_json:
-        print_json(
-            {
-                "sweep": sweep["id"],
-                "jobs": [asdict(job) for job in done.jobs],
-                "held": done.held,
-                "folder": str(plan.places.job),
-                "logs": plan.log_pattern,
-            }
-        )
+        jobs, folder = [asdict(job) for job in done.jobs], str(plan.places.job)
+        print_json({"sweep": sweep["id"], "jobs": jobs, "held": done.held, "folder": folder,
+                    "logs": plan.log_pattern})  # fmt: skip
     else:
         print("\n".join(ids))
     tasks = sum(job.tasks for job in done.jobs)

@@ -19,76 +19,62 @@ them. The exit code is 0 when a trial has finished and the sweep did not fail, e
 from __future__ import annotations
 
 import argparse
-import os
+import shlex
+from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING
 
 from runyard.actions.ending.steering import STEERING
 from runyard.actions.naming import find_sweep
 from runyard.cli.completers import complete_sweep_or_file
 from runyard.cli.connect import server
-from runyard.cli.letters import spelled
-from runyard.cli.output import print_json, say, show
-from runyard.cli.parser import duration, positive
-from runyard.cli.project_options import project_options
+from runyard.cli.option_groups import add_slot_arguments, project_options, read_slots
+from runyard.cli.output import console, print_json, say, show
+from runyard.cli.parser import add, duration, flag, positive, refuse_options
 from runyard.cli.slurm_options import add_slurm_arguments, refuse_slurm_options
-from runyard.cli.starting.slots import add_slot_arguments, read_slots
 from runyard.cli.watching.sweep_view import steer
-from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
-from runyard.home import locate
 from runyard.schedulers.choice import has_queue
+from runyard.shapes.sweeps import Sweep
 
 if TYPE_CHECKING:
     from runyard.actions.sweeping.agent_process import Limits
-    from runyard.actions.sweeping.sweep_plan import SweepSource
+    from runyard.actions.sweeping.sweep_plan import Plan, SweepSource
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "runyard sweep [options] [FILE|SWEEP]"
-    which = parser.add_argument("sweep", nargs="?", metavar="FILE|SWEEP",
-                                help="a sweep file, or a sweep (or -w SWEEP)")  # fmt: skip
-    which.completer = complete_sweep_or_file  # type: ignore[attr-defined]
+    add(parser, "sweep FILE|SWEEP", "a sweep file, or a sweep (or -w SWEEP)",
+        nargs="?", completer=complete_sweep_or_file)  # fmt: skip
     add_slot_arguments(parser)
-    parser.add_argument(
-        "--count", type=positive, metavar="N", help="take at most N trials, then end"
-    )
-    parser.add_argument(*spelled("--time"), type=duration, metavar="TIME",
-                        help="end after this long (90s, 30m, 2h, 1-12:00:00): what runs saves "
-                        "and goes on the next time")  # fmt: skip
-    parser.add_argument("--grace", type=duration, metavar="TIME",
-                        help="how long before the end programs are told to save "
-                        "(default: a tenth of the time, at most 2m)")  # fmt: skip
-    parser.add_argument("--server", metavar="URL|cloud",
-                        help="join ENTITY/PROJECT/SWEEP at this server, by W&B's protocol "
-                        "(default: WANDB_BASE_URL where it is another one than ours)")  # fmt: skip
-    parser.add_argument("--no-run", action="store_true", help="make it, and run nothing")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show what it would be; make nothing"
-    )
-    parser.add_argument("--no-check", action="store_true",
-                        help="make it even if the program does not know a parameter")  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    add(parser, "--count N", "take at most N trials, then end", type=positive)
+    add(parser, "-t --time TIME", "end after this long (90s, 30m, 2h, 1-12:00:00): what runs saves "
+        "and goes on the next time", type=duration)  # fmt: skip
+    add(parser, "--grace TIME", "how long before the end programs are told to save (default: a "
+        "tenth of the time, at most 2m)", type=duration)  # fmt: skip
+    add(parser, "--server URL|cloud", "join ENTITY/PROJECT/SWEEP at this server, by W&B's protocol "
+        "(default: WANDB_BASE_URL where it is another one than ours)")  # fmt: skip
+    flag(parser, "--no-run", "make it, and run nothing")
+    flag(parser, "--dry-run", "show what it would be; make nothing")
+    flag(parser, "--no-check", "make it even if the program does not know a parameter")
+    flag(parser, "--json", "print the outcome as JSON")
     made = parser.add_argument_group("what a new sweep takes from here instead of its file")
-    made.add_argument(*spelled("--name"),
-                      help="name of the sweep; on slurm, also of folders and logs")  # fmt: skip
-    made.add_argument(
-        *spelled("--project"),
-        help="project (default: the file's, runyard.yaml's, or this folder's name)",
-    )
-    made.add_argument(*spelled("--entity"), help="user or team to whom it belongs")
-    made.add_argument("--method", choices=("grid", "random", "bayes", "tpe", "cmaes", "qmc"),
-                      help="how settings are chosen, instead of as the file says")  # fmt: skip
-    made.add_argument("--run-cap", type=positive, metavar="N", help="at most N trials in all")
-    made.add_argument("--seed", type=int, help="of the search: the same seed, the same draws")
-    made.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
-                      help="a parameter (lr=0.1, lr=[0.1,0.2]) or a key of the file "
-                      "(runyard.seeds=3); may be repeated")  # fmt: skip
-    made.add_argument(*spelled("--prior-run"), action="append", default=[], metavar="RUN",
-                      help="a run that the search knows of; may be repeated")  # fmt: skip
+    add(made, "-e --name", "name of the sweep; on slurm, also of folders and logs")
+    add(made, "-P --project", "project (default: the file's, runyard.yaml's, or this folder's "
+        "name)")  # fmt: skip
+    add(made, "-E --entity", "user or team to whom it belongs")
+    add(made, "--method", "how settings are chosen, instead of as the file says",
+        choices=("grid", "random", "bayes", "tpe", "cmaes", "qmc"))  # fmt: skip
+    add(made, "--run-cap N", "at most N trials in all", type=positive)
+    add(made, "--seed", "of the search: the same seed, the same draws", type=int)
+    add(made, "--set NAME=VALUE", "a parameter (lr=0.1, lr=[0.1,0.2]) or a key of the file "
+        "(runyard.seeds=3); may be repeated", action="append", default=[])  # fmt: skip
+    add(made, "-R --prior-run RUN", "a run that the search knows of; may be repeated",
+        action="append", default=[])  # fmt: skip
     add_slurm_arguments(parser)
     steering = parser.add_argument_group("steer a sweep").add_mutually_exclusive_group()
     for name, (help_text, _) in STEERING.items():
-        steering.add_argument(f"--{name}", action="store_true", help=help_text)
+        flag(steering, f"--{name}", help_text)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -102,14 +88,11 @@ def run(args: argparse.Namespace) -> int:
 
     if looks_like_file(args.sweep):
         return _create(args)
-    for option in ("dry_run", "no_run", "method", "name", "set", "prior_run", "seed"):
-        # Agents on the cluster have a dry run, and an experiment's name, of their own.
-        if getattr(args, option) and not (option in ("dry_run", "name") and has_queue(args.on)):
-            name = option.replace("_", "-")
-            raise UsageError(
-                f"--{name} is for a sweep file, and there is no file {args.sweep}",
-                mend="`runyard sweep SWEEP` joins a sweep; `runyard runs --sweeps` lists them",
-            )
+    # Agents on the cluster have a dry run, and an experiment's name, of their own.
+    own = "" if has_queue(args.on) else "dry-run name "
+    why = f"{{0}} is for a sweep file, and there is no file {args.sweep}"
+    mend = "`runyard sweep SWEEP` joins a sweep; `runyard runs --sweeps` lists them"
+    refuse_options(args, f"{own}no-run method set prior-run seed", why, mend)
     elsewhere = _elsewhere(args)
     return elsewhere if elsewhere is not None else _join(args)
 
@@ -127,16 +110,14 @@ def _which(args: argparse.Namespace) -> str:
 
 def _elsewhere(args: argparse.Namespace) -> int | None:
     """Work for a sweep at another server, where one is meant; None where none is."""
-    if args.server is None and "/" not in args.sweep:
+    from runyard.actions.sweeping.elsewhere import sweep_elsewhere
+
+    sweep = sweep_elsewhere(args.server, args.sweep, show)
+    if sweep is None:
         return None
-    from runyard.actions.sweeping.elsewhere import find_elsewhere, server_elsewhere
     from runyard.actions.sweeping.work import work_elsewhere
     from runyard.cli.starting.working import Terminal
 
-    url = server_elsewhere(args.server, locate(), os.environ)
-    if url is None:
-        return None
-    sweep = find_elsewhere(url, args.sweep, show)
     attended = work_elsewhere(sweep, read_slots(args), _limits(args), Terminal(), show)
     return attended.process.returncode if attended.signal is None else 128 + attended.signal
 
@@ -152,21 +133,12 @@ def _create(args: argparse.Namespace) -> int:
         check_plan(plan, show, refuses=not args.dry_run or has_queue(args.on))
     if has_queue(args.on):
         from runyard.cli.resource_flags import given_flags
-        from runyard.cli.starting.submission_view import (
-            cluster_options,
-            show_submission,
-            tell_outcome,
-        )
+        from runyard.cli.starting.submission_view import send
 
-        outcome = submit_sweep(
-            plan, given_flags(args), args.slots or 1, args.prior_run, cluster_options(args),
-            show_submission,
-        )  # fmt: skip
-        return tell_outcome(outcome, as_json=args.json)
+        flags, slots = given_flags(args), args.slots or 1
+        return send(args, partial(submit_sweep, plan, flags, slots, args.prior_run))
     if args.dry_run:
-        from runyard.cli.starting.sweep_preview import preview
-
-        preview(plan, as_json=args.json)
+        _preview(plan, as_json=args.json)
         estimate_sweep(plan, args.slots, show)
         return 0
     made = create_sweep(plan, args.prior_run, show)
@@ -184,17 +156,39 @@ def _create(args: argparse.Namespace) -> int:
     return _work(args, {**made, "folder": str(plan.folder)})
 
 
+def _preview(plan: Plan, *, as_json: bool) -> None:
+    """What a sweep would be, without making it."""
+    from runyard.actions.sweeping.sweep import first_trials
+
+    trials = first_trials(plan)
+    if as_json:
+        print_json({"method": plan.sweep.method, "trials": plan.size, "folder": str(plan.folder),
+                    "first": [asdict(trial) for trial in trials]})  # fmt: skip
+        return
+    out = console()
+    size = "no end of its own (run_cap sets one)" if plan.size is None else f"{plan.size} trials"
+    metric = "".join(f", {objective.goal} {objective.name}" for objective in plan.sweep.metrics)
+    out.print(f"{plan.source}: {plan.sweep.method}{metric}: {size}", style="bold", soft_wrap=True)
+    out.print(f"  programs run in {plan.folder}", soft_wrap=True)
+    if plan.sweep.method not in ("grid", "random"):
+        out.print("  the first trials could be these; later ones follow from results")
+    for trial in trials:
+        out.print(f"\n{trial.name}", style="bold", soft_wrap=True)
+        out.print(f"  {shlex.join(trial.command)}", soft_wrap=True)
+    left = None if plan.size is None else plan.size - len(trials)
+    if left is None or left > 0:
+        out.print(f"\n... and {'more' if left is None else f'{left} more'}")
+    out.print("\nnothing was made; without --dry-run it begins", soft_wrap=True)
+
+
 def _source(args: argparse.Namespace) -> SweepSource:
     from runyard.actions.sweeping.sweep_plan import SweepSource
     from runyard.config.overrides import Overrides
 
     overrides = Overrides(
-        name=args.name,
-        run_cap=args.run_cap,
-        method=args.method,
-        seed=args.seed,
+        name=args.name, run_cap=args.run_cap, method=args.method, seed=args.seed,
         sets=tuple(args.set),
-    )
+    )  # fmt: skip
     return SweepSource(args.sweep, overrides, project_options(args), not args.no_run)
 
 

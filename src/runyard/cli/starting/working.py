@@ -7,15 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
-from runyard.actions.sweeping.work import (
-    LOOK_EVERY,
-    Attended,
-    Start,
-    SweepWatch,
-    Worked,
-    WorkRequest,
-    work,
-)
+from runyard.actions.sweeping import work as sweep_work
 from runyard.actions.watching.failures import is_list
 from runyard.cli.output import print_json, say, show
 from runyard.cli.starting.asking import Asked
@@ -23,14 +15,13 @@ from runyard.cli.streams import unfiltered
 from runyard.cli.watching.sweep_view import live, print_report
 
 _STDOUT, _STDERR = 1, 2
-_MANY_FAILED = 101
 
 
-def work_on(request: WorkRequest, *, as_json: bool, quiet: bool = False) -> int:
+def work_on(request: sweep_work.WorkRequest, *, as_json: bool, quiet: bool = False) -> int:
     """Until nothing is left to run; the exit code. What the lines of a list print is shown, unless
     it is to be `quiet`."""
     shows_output = is_list(request.sweep) and not quiet
-    worked = work(request, Terminal(as_json=as_json, shows_output=shows_output), show)
+    worked = sweep_work.work(request, Terminal(as_json=as_json, shows_output=shows_output), show)
     code = _say_left(worked) if worked.attended.is_left else _report(worked, request, as_json)
     if worked.log is not None:
         say(f"job log: {worked.log}")
@@ -44,7 +35,9 @@ class Terminal:
         self.output = (_STDERR if as_json else _STDOUT) if shows_output else None
         self.draws = sys.stderr.isatty() and not as_json and not shows_output
 
-    def attend(self, start: Start, name: str, watch: SweepWatch | None) -> Attended:
+    def attend(
+        self, start: sweep_work.Start, name: str, watch: sweep_work.SweepWatch | None
+    ) -> sweep_work.Attended:
         with Asked(may_leave=watch is not None and self.output is None) as asked:
             process = start()
             drawing = _drawn(watch) if watch is not None and self.draws else _undrawn(watch)
@@ -52,8 +45,8 @@ class Terminal:
                 while process.poll() is None and not asked.is_left:
                     asked.pass_on(process, name, view.pause)
                     view.update(asked.note)
-                    asked.wait(process, LOOK_EVERY)
-        return Attended(process, asked.number, asked.is_left)
+                    asked.wait(process, sweep_work.LOOK_EVERY)
+        return sweep_work.Attended(process, asked.number, asked.is_left)
 
 
 @dataclass(frozen=True)
@@ -65,7 +58,7 @@ class _View:
 
 
 @contextmanager
-def _drawn(watch: SweepWatch) -> Iterator[_View]:
+def _drawn(watch: sweep_work.SweepWatch) -> Iterator[_View]:
     from rich.live import Live
 
     from runyard.cli.tables import PrintableConsole
@@ -91,12 +84,12 @@ def _drawn(watch: SweepWatch) -> Iterator[_View]:
 
 
 @contextmanager
-def _undrawn(watch: SweepWatch | None) -> Iterator[_View]:
+def _undrawn(watch: sweep_work.SweepWatch | None) -> Iterator[_View]:
     """Without a terminal the agent's own lines tell of it."""
     yield _View(lambda _note: None if watch is None else watch.look_for_followers())
 
 
-def _say_left(worked: Worked) -> int:
+def _say_left(worked: sweep_work.Worked) -> int:
     sweep = worked.sweep["id"]
     say(f"sweep {sweep} goes on in the background: process {worked.attended.process.pid}")
     for command, what in (
@@ -108,7 +101,7 @@ def _say_left(worked: Worked) -> int:
     return 0
 
 
-def _report(worked: Worked, request: WorkRequest, as_json: bool) -> int:
+def _report(worked: sweep_work.Worked, request: sweep_work.WorkRequest, as_json: bool) -> int:
     sweep, failed = worked.sweep, worked.failures
     if as_json:
         print_json({**sweep, "failures": [{"trial": trial, "why": why} for trial, why in failed]})
@@ -116,18 +109,4 @@ def _report(worked: Worked, request: WorkRequest, as_json: bool) -> int:
         print_report(sweep, failed, seconds=worked.seconds)
     if worked.is_open:
         say(f"to go on:  runyard sweep {sweep['id']}")
-    if worked.attended.signal is not None:
-        return 128 + worked.attended.signal
-    return _failures(worked, request) or (1 if worked.attended.process.returncode else 0)
-
-
-def _failures(worked: Worked, request: WorkRequest) -> int:
-    sweep = worked.sweep
-    if worked.is_open and request.limits.seconds is not None:
-        return 0  # It did what it was asked for; the rest has a next time.
-    if is_list(sweep):
-        # As GNU parallel: how many failed.
-        return min(sweep["counts"]["failed"], _MANY_FAILED) or (
-            1 if sweep["state"] != "finished" else 0
-        )
-    return 1 if sweep["state"] == "failed" or not sweep["counts"]["finished"] else 0
+    return worked.exit_code(request.limits)

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runyard.actions.naming import find_sweep
-from runyard.actions.results.best import best_of
+from runyard.actions.results.best import best_of, last_values
 from runyard.cli.output import duration, number, print_json, print_table, say
 from runyard.client.api import Api
 from runyard.report.settings import Aim, Setting
+from runyard.shapes.sweeps import Sweep
 
 LIMIT = 10
 
@@ -29,7 +30,9 @@ def show_best(api: Api, words: str | None, limit: int | None, *, as_json: bool) 
     elif not shown:
         say(f"no trial of sweep {sweep['id']} has a value of {aims[0].name} yet")
     else:
-        print_best(shown, aims)
+        print_best(api, sweep, shown, aims)
+        say("(best): the best value that a trial has logged; the sweep ranks by it")
+        say("(last): the value in the trial's summary")
         if front:
             say(f"the Pareto front: nothing is better than one of these in all {len(aims)} metrics")
         elif len(settings) > len(shown):
@@ -37,19 +40,17 @@ def show_best(api: Api, words: str | None, limit: int | None, *, as_json: bool) 
     return 0
 
 
-def print_best(settings: Sequence[Setting], aims: Sequence[Aim]) -> None:
-    print_table(
-        ("NAME", *(aim.name for aim in aims), "TIME", "VALUES"),
-        (
-            (
-                _name(setting),
-                *map(measure, setting.means, setting.deviations),
-                duration(sum(trial["seconds"] for trial in setting.trials) / len(setting.trials)),
-                values_text(setting.values),
-            )
-            for setting in settings
-        ),
-    )
+def print_best(api: Api, sweep: Sweep, settings: Sequence[Setting], aims: Sequence[Aim]) -> None:
+    """Each metric twice: what the sweep ranks by, and what stands in the summaries."""
+    titles = (f"{aim.name} ({kind})" for aim in aims for kind in ("best", "last"))
+    rows = []
+    for setting, last in zip(settings, last_values(api, sweep, settings, aims), strict=True):
+        cells: list[str] = []
+        for mean, deviation, value in zip(setting.means, setting.deviations, last, strict=True):
+            cells += (measure(mean, deviation), "-" if value is None else number(value))
+        took = duration(sum(trial["seconds"] for trial in setting.trials) / len(setting.trials))
+        rows.append((_name(setting), *cells, took, values_text(setting.values)))
+    print_table(("NAME", *titles, "TIME", "VALUES"), rows)
 
 
 def values_text(values: Mapping[str, Any]) -> str:

@@ -16,31 +16,21 @@ from __future__ import annotations
 import argparse
 import sys
 
-from runyard.actions.ending.cancel import (
-    JobCancelled,
-    JobsCancelled,
-    RunCancelled,
-    SweepCancelled,
-    cancel,
-    names_of,
-)
+from runyard.actions.ending import cancel as ending
 from runyard.actions.events import Event
 from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.connect import server
-from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
+from runyard.cli.parser import add, flag
 from runyard.cli.questions import ask_sure
 from runyard.cli.watching.sweep_view import print_steered
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    which = parser.add_argument("what", metavar=NAMED, help="what is to end")
-    which.completer = complete_named  # type: ignore[attr-defined]
-    parser.add_argument(
-        "--finish", action="store_true", help="of a sweep: let what runs finish, begin nothing new"
-    )
-    parser.add_argument(*spelled("--yes"), action="store_true", help="do not ask")
-    parser.add_argument("--json", action="store_true", help="print what became of it as JSON")
+    add(parser, "what", "what is to end", metavar=NAMED, completer=complete_named)
+    flag(parser, "--finish", "of a sweep: let what runs finish, begin nothing new")
+    flag(parser, "-y --yes", "do not ask")
+    flag(parser, "--json", "print what became of it as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -49,34 +39,24 @@ def run(args: argparse.Namespace) -> int:
         return not asks or ask_sure(f"runyard: {question}")
 
     def show(event: Event) -> None:
-        if isinstance(event, SweepCancelled):
+        if isinstance(event, ending.SweepCancelled):
             print_steered(event.before, event.after, "cancel", as_json=args.json)
 
-    result = cancel(server(), args.what, confirm, show, finish=args.finish)
-    if isinstance(result, JobsCancelled):
+    result = ending.cancel(server(), args.what, confirm, show, finish=args.finish)
+    if isinstance(result, ending.JobsCancelled):
         if result.jobs:
             are = "is" if len(result.jobs) == 1 else "are"
-            say(f"{names_of(result.jobs)} of it {are} cancelled")
-    elif isinstance(result, JobCancelled):
+            say(f"{ending.names_of(result.jobs)} of it {are} cancelled")
+    elif isinstance(result, ending.JobCancelled):
         _print_job(result, as_json=args.json)
     elif args.json:
         print_json(result.after)
     else:
-        _print_run(result)
+        say(result.in_words())
     return 0
 
 
-def _print_run(result: RunCancelled) -> None:
-    run = result.after
-    if run["stop_asked"] and run["state"] != "killed":
-        say(f"run {run['id']} was asked to stop; `runyard show {run['id']}` says when it has")
-    elif result.before["state"] == "pending":
-        say(f"run {run['id']} had not started, and will not")
-    else:
-        say(f"run {run['id']} has ended already ({run['state']})")
-
-
-def _print_job(result: JobCancelled, *, as_json: bool) -> None:
+def _print_job(result: ending.JobCancelled, *, as_json: bool) -> None:
     job = result.job
     if result.had_ended:
         say(f"job {job['job_id']} has ended already")

@@ -20,6 +20,7 @@ from runyard.actions.results.comparison import CompareRequest, Comparison, compa
 from runyard.cli.completers import complete_run_or_sweep
 from runyard.cli.connect import server
 from runyard.cli.output import console, number, print_json, print_table, say
+from runyard.cli.parser import add, flag
 from runyard.cli.watching.best_view import measure
 from runyard.cli.watching.sparkline import sparkline, terminal_is_plain, thinned
 from runyard.client.api import Api
@@ -32,15 +33,13 @@ _SHOWN = 12  # Metrics in the table, unless they are named.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    sides = parser.add_argument(
-        "side", nargs="+", metavar="RUN|SWEEP", help="what to compare; the first is the baseline"
-    )
-    sides.completer = complete_run_or_sweep  # type: ignore[attr-defined]
-    parser.add_argument("--metric", action="append", default=[],
-                        help="compare by this one (default: the sweeps', or all)")  # fmt: skip
-    parser.add_argument("--goal", choices=("minimize", "maximize"),
-                        help="which way is better (default: the sweeps')")  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add(parser, "side RUN|SWEEP", "what to compare; the first is the baseline",
+        nargs="+", completer=complete_run_or_sweep)  # fmt: skip
+    add(parser, "--metric", "compare by this one (default: the sweeps', or all)",
+        action="append", default=[])  # fmt: skip
+    add(parser, "--goal", "which way is better (default: the sweeps')",
+        choices=("minimize", "maximize"))  # fmt: skip
+    flag(parser, "--json", "print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -69,13 +68,11 @@ def _print(api: Api, comparison: Comparison) -> None:
     if not shown:
         say("the sides have no number in common: their summaries hold no result of the same name")
         return
-    print_table(
-        ("METRIC", *labels, ""),
-        (
-            (name, *(measure(sample.mean, sample.deviation) for sample in samples[name]), "")
-            for name in shown
-        ),
-    )
+    rows = []
+    for name in shown:
+        cells = (measure(sample.mean, sample.deviation) for sample in samples[name])
+        rows.append((name, *cells, ""))
+    print_table(("METRIC", *labels, ""), rows)
     if len(samples) > len(shown):
         say(f"{len(samples)} metrics in common: --metric NAME chooses")
     console().print()

@@ -18,24 +18,21 @@ from pathlib import Path
 from runyard.actions.results.export import ExportRequest, export
 from runyard.cli.completers import complete_run
 from runyard.cli.connect import server
-from runyard.cli.letters import spelled
 from runyard.cli.output import say
+from runyard.cli.parser import add, flag
 from runyard.cli.streams import unfiltered
 from runyard.report.export import FORMATS, WHAT
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    runs = parser.add_argument("run", nargs="*", metavar="RUN", help="which runs (default: all)")
-    runs.completer = complete_run  # type: ignore[attr-defined]
-    parser.add_argument(*spelled("--project"), help="only this project's (NAME or ENTITY/NAME)")
-    parser.add_argument("--what", choices=WHAT, default="history",
-                        help="history (default), system, or summary: one row a run")  # fmt: skip
-    parser.add_argument("--metric", action="append", default=[],
-                        help="only this metric; may be repeated")  # fmt: skip
-    parser.add_argument("--archived", action="store_true",
-                        help="what was overwritten, by using an id again, or rewound")  # fmt: skip
-    parser.add_argument(*spelled("--output"), type=Path, help="file (default: standard output)")
-    parser.add_argument("--format", choices=FORMATS, help="default: by the file's name, or csv")
+    add(parser, "run RUN", "which runs (default: all)", nargs="*", completer=complete_run)
+    add(parser, "-P --project", "only this project's (NAME or ENTITY/NAME)")
+    add(parser, "--what", "history (default), system, or summary: one row a run",
+        choices=WHAT, default="history")  # fmt: skip
+    add(parser, "--metric", "only this metric; may be repeated", action="append", default=[])
+    flag(parser, "--archived", "what was overwritten, by using an id again, or rewound")
+    add(parser, "-o --output", "file (default: standard output)", type=Path)
+    add(parser, "--format", "default: by the file's name, or csv", choices=FORMATS)
 
 
 def run(args: argparse.Namespace) -> int:

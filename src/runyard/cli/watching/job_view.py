@@ -6,19 +6,19 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from runyard.actions.watching.chains import ChainState
 from runyard.actions.watching.troubles import retry_command
-from runyard.cli.output import ago, duration, number, size
+from runyard.cli.output import ago, duration
 from runyard.cli.streams import unfiltered
-from runyard.client.jobs import Job
 from runyard.launch.watching import Looked
 from runyard.printable import printable
-from runyard.reading.units import memory_text as memory_text
+from runyard.reading.units import clock
 from runyard.schedulers.choice import cluster
 from runyard.schedulers.states import state_named, states_text
+from runyard.shapes.jobs import Job
 
 Line = tuple[str, str | None]
 _MOST_ENDED = 3
@@ -70,18 +70,8 @@ def chain_lines(state: ChainState | None, *, is_open: bool) -> list[Line]:
     """One line, while there is work."""
     if state is None or not is_open:
         return []
-    now = f"link {state.over + 1} of {state.links} "
-    now += "is at work" if state.at_work else "is next"
-    later = state.to_come - (0 if state.at_work else 1)
-    side = f", {state.lanes} agents side by side" if state.lanes > 1 else ""
-    if state.over >= state.links:
-        mend = "`runyard agents add` sends more"
-        return [(f"  chain: all {state.links} links are over, and there is work left; {mend}",
-                 "yellow")]  # fmt: skip
-    time = ""
-    if state.seconds_each and later > 0:
-        time = f", up to {duration(state.seconds_each * later)}"
-    return [(f"  chain: {now}{side}; {max(0, later)} more to come{time}", None)]
+    is_over = state.over >= state.links
+    return [(f"  chain: {state.in_words()}", "yellow" if is_over else None)]
 
 
 def print_lines(lines: Sequence[Line]) -> None:
@@ -97,51 +87,6 @@ def print_lines(lines: Sequence[Line]) -> None:
         for part in _wrapped(line, width) if on_terminal else [line]:
             text = printable(part)
             print(text if code is None else f"\033[{code}m{text}\033[0m", file=out)
-
-
-def clock(then: float, now: float) -> str:
-    """A time of day; with the day, where it is not today."""
-    local = time.localtime(then)
-    same_day = local[:3] == time.localtime(now)[:3]
-    return time.strftime("at %H:%M" if same_day else "on %a %d %b at %H:%M", local)
-
-
-def asked_text(request: dict[str, Any]) -> str:
-    """What each task asked for: 2 GPUs, 8 CPUs, 16 GB, 2 h 0 min."""
-    parts = []
-    if (request.get("nodes") or 1) > 1:
-        parts.append(f"{request['nodes']} nodes")
-    if request.get("gpus"):
-        kind = f" {request['gpu_type']}" if request.get("gpu_type") else ""
-        parts.append(f"{request['gpus']}{kind} GPU{'s' if request['gpus'] != 1 else ''}")
-    if request.get("cpus"):
-        parts.append(f"{request['cpus']} CPU{'s' if request['cpus'] != 1 else ''}")
-    if request.get("memory"):
-        parts.append(memory_text(int(request["memory"]) << 20))
-    if request.get("time"):
-        parts.append(duration(float(request["time"])))
-    return ", ".join(parts)
-
-
-def usage_text(usage: Mapping[str, Any] | None) -> str:
-    """One line, of what is known; empty if nothing is."""
-    if not usage:
-        return ""
-    parts = []
-    if "memory_peak" in usage:
-        parts.append(f"{size(int(usage['memory_peak']))} memory")
-    if "vram_peak" in usage:
-        parts.append(f"{size(int(usage['vram_peak']))} GPU memory")
-    if "gpu_use" in usage:
-        parts.append(f"GPU {100 * usage['gpu_use']:.0f} % busy")
-    if "cpu_seconds" in usage:
-        parts.append(f"{duration(usage['cpu_seconds'])} CPU")
-    if "read_bytes" in usage and usage["read_bytes"] + usage.get("written_bytes", 0):
-        read, written = size(int(usage["read_bytes"])), size(int(usage.get("written_bytes", 0)))
-        parts.append(f"{read} read, {written} written")
-    if "steps_per_second" in usage:
-        parts.append(f"{number(usage['steps_per_second'])} steps/s")
-    return ", ".join(parts)
 
 
 def task_lines(job: Job, task: str, looked: Looked) -> list[Line]:
@@ -176,8 +121,8 @@ def _wrapped(line: str, width: int) -> list[str]:
         return [line]
     import textwrap
 
-    indent = len(line) - len(line.lstrip())
-    return textwrap.wrap(
-        line.lstrip(), max(40, width - 1), initial_indent=" " * indent,
-        subsequent_indent=" " * (indent + 2), break_long_words=False, break_on_hyphens=False,
-    ) or [line]  # fmt: skip
+    from runyard.cli.help_text import WHOLE_WORDS
+
+    indent = " " * (len(line) - len(line.lstrip()))
+    indents: Any = {"initial_indent": indent, "subsequent_indent": f"{indent}  "}
+    return textwrap.wrap(line.lstrip(), max(40, width - 1), **indents, **WHOLE_WORDS) or [line]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from runyard.actions.watching.usage_now import UsageNow, seconds_of, seconds_since, watch_usage
 from runyard.cli.connect import server
-from runyard.cli.output import console, duration, print_json, print_table, say
-from runyard.cli.watching.job_view import memory_text
+from runyard.cli.output import Columns, console, duration, print_json, print_records, say
 from runyard.client.api import Api
-from runyard.client.sweeps import Trial
-from runyard.schedulers.jobs import RunningTask
+from runyard.reading.units import memory_text
+from runyard.shapes.sweeps import Trial
 
 
 def show_usage(api: Api, words: str | None, *, is_watched: bool, as_json: bool) -> int:
@@ -27,49 +29,13 @@ def _print(usage: UsageNow) -> None:
     if not trials and not tasks:
         say("no trial and no job of yours runs; `runyard status` shows runs, too")
     if trials:
-        print_table(
-            ("TRIAL", "NODE", "JOB", "TIME", "CPU", "MEMORY", "GPU", "GPU MEM", "STEPS/S"),
-            map(_trial_row, trials),
-        )
+        print_records(_TRIALS, trials)
     if tasks:
         if trials:
             print()
-        print_table(
-            ("JOB", "NODE", "TIME", "CPUS", "CPU", "MEMORY", "GPUS", "NAME"), map(_task_row, tasks)
-        )
+        print_records(_TASKS, tasks)
     if usage.trouble is not None:
         say(usage.trouble)
-
-
-def _trial_row(trial: Trial) -> tuple[str, ...]:
-    usage = trial["usage"] or {}
-    seconds = seconds_of(trial)
-    gpu, steps = usage.get("gpu_use"), usage.get("steps_per_second")
-    return (
-        trial["name"],
-        trial["node"] or trial["host"] or "-",
-        trial["job"] or "-",
-        duration(seconds),
-        _percent(usage.get("cpu_seconds"), seconds),
-        _size(usage.get("memory_peak")),
-        "-" if gpu is None else f"{100 * gpu:.0f}%",
-        _size(usage.get("vram_peak")),
-        "-" if steps is None else f"{steps:.3g}",
-    )
-
-
-def _task_row(task: RunningTask) -> tuple[str, ...]:
-    seconds = seconds_since(task.started)
-    return (
-        task.which,
-        task.nodes,
-        duration(seconds),
-        str(task.cpus),
-        _percent(task.cpu_seconds, seconds),
-        _size(task.memory_peak) + (f"/{memory_text(task.memory)}" if task.memory else ""),
-        task.gpus or "-",
-        task.name,
-    )
 
 
 def _percent(used: float | None, seconds: float) -> str:
@@ -78,3 +44,38 @@ def _percent(used: float | None, seconds: float) -> str:
 
 def _size(count: float | None) -> str:
     return "-" if count is None else memory_text(int(count))
+
+
+def _use(name: str, text: Callable[[float], str]) -> Callable[[Any], str]:
+    """A figure of a trial's use, where it is known."""
+
+    def cell(trial: Trial) -> str:
+        value = (trial["usage"] or {}).get(name)
+        return "-" if value is None else text(value)
+
+    return cell
+
+
+_TRIALS: Columns = {
+    "TRIAL": "name",
+    "NODE": lambda trial: trial["node"] or trial["host"] or "-",
+    "JOB": lambda trial: trial["job"] or "-",
+    "TIME": lambda trial: duration(seconds_of(trial)),
+    "CPU": lambda trial: _percent((trial["usage"] or {}).get("cpu_seconds"), seconds_of(trial)),
+    "MEMORY": _use("memory_peak", _size),
+    "GPU": _use("gpu_use", lambda share: f"{100 * share:.0f}%"),
+    "GPU MEM": _use("vram_peak", _size),
+    "STEPS/S": _use("steps_per_second", lambda pace: f"{pace:.3g}"),
+}
+_TASKS: Columns = {
+    "JOB": lambda task: task.which,
+    "NODE": lambda task: task.nodes,
+    "TIME": lambda task: duration(seconds_since(task.started)),
+    "CPUS": lambda task: str(task.cpus),
+    "CPU": lambda task: _percent(task.cpu_seconds, seconds_since(task.started)),
+    "MEMORY": lambda task: (
+        _size(task.memory_peak) + (f"/{memory_text(task.memory)}" if task.memory else "")
+    ),
+    "GPUS": lambda task: task.gpus or "-",
+    "NAME": lambda task: task.name,
+}

@@ -17,26 +17,18 @@ from runyard.actions.watching.log_events import LogLines, LogsRequest, LogText
 from runyard.actions.watching.logs import read_logs
 from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.connect import server
-from runyard.cli.letters import spelled
 from runyard.cli.output import show
-from runyard.cli.parser import count
+from runyard.cli.parser import add, count, flag
 from runyard.cli.streams import print_console, print_marked
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    which = parser.add_argument(
-        "what", nargs="?", metavar=NAMED, help="which one (default: the newest run)"
-    )
-    which.completer = complete_named  # type: ignore[attr-defined]
-    parser.add_argument(*spelled("--follow"), action="store_true", help="go on until it ends")
-    parser.add_argument(
-        *spelled("--lines"), type=count, help="only the last so many lines, then go on"
-    )
-    parser.add_argument(
-        "--raw", action="store_true", help="others' output too with all that a terminal obeys"
-    )
-    parser.add_argument("--trials", action="store_true",
-                        help="of a job: what its trials printed, instead of its log")  # fmt: skip
+    add(parser, "what", "which one (default: the newest run)",
+        nargs="?", metavar=NAMED, completer=complete_named)  # fmt: skip
+    flag(parser, "-f --follow", "go on until it ends")
+    add(parser, "-l --lines", "only the last so many lines, then go on", type=count)
+    flag(parser, "--raw", "others' output too with all that a terminal obeys")
+    flag(parser, "--trials", "of a job: what its trials printed, instead of its log")
 
 
 def run(args: argparse.Namespace) -> int:

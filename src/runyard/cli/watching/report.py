@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 
 from runyard.cli.completers import complete_file, complete_job, complete_project, complete_sweep
 from runyard.cli.connect import server
-from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
+from runyard.cli.parser import add, flag
 from runyard.cli.streams import unfiltered
 from runyard.errors import UsageError
 
@@ -35,22 +35,15 @@ METAVAR = "SWEEP|JOB|PROJECT"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    which = parser.add_argument(
-        "what", nargs="?", metavar=METAVAR, help="what to report on (default: the newest sweep)"
-    )
-    which.completer = _complete  # type: ignore[attr-defined]
-    project = parser.add_argument(
-        *spelled("--project"), metavar="NAME", help="report on this project (NAME or ENTITY/NAME)"
-    )
-    project.completer = complete_project  # type: ignore[attr-defined]
-    output = parser.add_argument(
-        *spelled("--output"), type=Path, action="append", default=[], metavar="FILE",
-        help="write it there: .html .md .tex .csv .json .txt .svg .png, or a folder for all; "
-        "may be repeated",
-    )  # fmt: skip
-    output.completer = complete_file  # type: ignore[attr-defined]
-    parser.add_argument("--plot", metavar="NAME", help="of .svg and .png: only this plot")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add(parser, "what", "what to report on (default: the newest sweep)",
+        nargs="?", metavar=METAVAR, completer=_complete)  # fmt: skip
+    add(parser, "-P --project NAME", "report on this project (NAME or ENTITY/NAME)",
+        completer=complete_project)  # fmt: skip
+    add(parser, "-o --output FILE", "write it there: .html .md .tex .csv .json .txt .svg .png, or "
+        "a folder for all; may be repeated",
+        type=Path, action="append", default=[], completer=complete_file)  # fmt: skip
+    add(parser, "--plot NAME", "of .svg and .png: only this plot")
+    flag(parser, "--json", "print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -99,9 +92,5 @@ def _print(report: Report) -> None:
     print(shown, end="", file=unfiltered(sys.stdout))
 
 
-def _complete(prefix: str, **rest: object) -> list[str]:
-    return [
-        *complete_sweep(prefix, **rest),
-        *complete_job(prefix, **rest),
-        *complete_project(prefix, **rest),
-    ]
+def _complete(prefix: str, **_: object) -> list[str]:
+    return [*complete_sweep(prefix), *complete_job(prefix), *complete_project(prefix)]

@@ -18,19 +18,21 @@ import argparse
 import shlex
 import time
 from collections.abc import Iterator
+from typing import Any
 
 from runyard.actions.naming import find_run_or_sweep
+from runyard.actions.watching.figures_text import usage_text
 from runyard.cli.completers import complete_run_or_sweep
 from runyard.cli.connect import server
-from runyard.cli.letters import spelled
 from runyard.cli.output import STATE_COLOURS, ago, console, duration, number, print_json
-from runyard.cli.parser import positive
+from runyard.cli.parser import add, flag, positive
 from runyard.cli.watching.best_view import LIMIT, print_best, show_best
-from runyard.cli.watching.job_view import usage_text
 from runyard.cli.watching.sparkline import sparkline, terminal_is_plain, thinned
-from runyard.client.api import Api, RunDetail, Series
-from runyard.client.sweeps import OPEN_STATES, Sweep
+from runyard.client.api import Api
+from runyard.client.sweeps import OPEN_STATES
 from runyard.errors import UsageError
+from runyard.shapes.runs import RunDetail, Series
+from runyard.shapes.sweeps import Sweep
 
 _CURVE, _LONGEST_NAME = 32, 28
 _BEST = 5
@@ -39,15 +41,11 @@ _TOLD_CAUSES = ("memory", "crowded", "nan", "time", "preempted", "node", "cut", 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    argument = parser.add_argument(
-        "run", nargs="?", metavar="RUN|SWEEP", help="which one (default: the newest run)"
-    )
-    argument.completer = complete_run_or_sweep  # type: ignore[attr-defined]
-    parser.add_argument("--best", action="store_true", help="the best trials of a sweep")
-    parser.add_argument(
-        *spelled("--limit"), type=positive, help=f"with --best: so many (default {LIMIT})"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add(parser, "run RUN|SWEEP", "which one (default: the newest run)",
+        nargs="?", completer=complete_run_or_sweep)  # fmt: skip
+    flag(parser, "--best", "the best trials of a sweep")
+    add(parser, "-l --limit", f"with --best: so many (default {LIMIT})", type=positive)
+    flag(parser, "--json", "print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -77,18 +75,31 @@ def run(args: argparse.Namespace) -> int:
     out.print(head)
     for line in _facts(detail):
         out.print(f"  {line}", soft_wrap=True)
-    _print_section(
-        "config", [(key, number(value)) for key, value in sorted(detail["config"].items())]
-    )
+    config = sorted(detail["config"].items())
+    _print_section("config", [(key, number(value)) for key, value in config])
     _print_metrics(metrics, detail["steps"])
     drawn = {series["key"] for series in metrics}
     rest = [
-        (key, number(value))
+        (key, summary_text(value))
         for key, value in sorted(detail["summary"].items())
         if not key.startswith("_") and key not in drawn
     ]
     _print_section("summary", rest)
     return 0
+
+
+def summary_text(value: Any) -> str:
+    """A value of the summary in a line: the numbers of one histogram would fill the screen."""
+    kind = value.get("_type") if isinstance(value, dict) else None
+    if kind == "histogram":
+        edges = value.get("bins")
+        if isinstance(edges, list) and edges:
+            count = max(len(edges) - 1, 1)
+            return f"histogram, {count} bins from {number(edges[0])} to {number(edges[-1])}"
+        return "histogram"
+    if isinstance(kind, str) and isinstance(value.get("path"), str):
+        return f"{kind}, {value['path']}"
+    return number(value)
 
 
 def _show_sweep(api: Api, sweep: Sweep, *, as_json: bool) -> int:
@@ -110,7 +121,7 @@ def _show_sweep(api: Api, sweep: Sweep, *, as_json: bool) -> int:
     settings, aims = best_of(api, sweep)
     if len(settings) > 1:
         console().print("")
-        print_best(settings[:_BEST], aims)
+        print_best(api, sweep, settings[:_BEST], aims)
     return 0
 
 

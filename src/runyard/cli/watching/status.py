@@ -24,66 +24,46 @@ import sys
 import time
 
 from runyard.actions.watching.failures import is_list
+from runyard.actions.watching.figures_text import asked_text, usage_text
 from runyard.actions.watching.status import MOST_FAILED, Status, submit_held, watch_status
 from runyard.actions.watching.troubles import hangs_for, is_left_alone
 from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.connect import server
-from runyard.cli.letters import spelled
 from runyard.cli.output import ago, duration, number, print_json, say, show
-from runyard.cli.parser import count, positive
+from runyard.cli.parser import add, count, flag, positive, refuse_options
 from runyard.cli.streams import unfiltered
-from runyard.cli.watching import job_tables, live_view
+from runyard.cli.watching import job_tables, job_view, live_view
 from runyard.cli.watching.best_view import values_text
-from runyard.cli.watching.job_view import (
-    Line,
-    age_lines,
-    asked_text,
-    chain_lines,
-    job_lines,
-    jobs_lines,
-    print_lines,
-    task_lines,
-    usage_text,
-)
 from runyard.cli.watching.runs import progress
 from runyard.cli.watching.sweep_view import STATES
-from runyard.client.api import Run
-from runyard.client.jobs import Job
-from runyard.client.sweeps import ENDED_STATES, OPEN_STATES, Sweep, SweepAgent, Trial
+from runyard.client.sweeps import ENDED_STATES, OPEN_STATES
 from runyard.errors import UsageError
 from runyard.launch.watching import Looked
+from runyard.shapes.jobs import Job
+from runyard.shapes.runs import Run
+from runyard.shapes.sweeps import Sweep, SweepAgent, Trial
 
 _MOST_AGENTS = 6
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    which = parser.add_argument(
-        "what", nargs="?", metavar=NAMED, help="which one (default: all that is at work)"
-    )
-    which.completer = complete_named  # type: ignore[attr-defined]
-    parser.add_argument(
-        *spelled("--watch"), action="store_true", help="show it anew until it is over"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add(parser, "what", "which one (default: all that is at work)",
+        nargs="?", metavar=NAMED, completer=complete_named)  # fmt: skip
+    flag(parser, "-f --watch", "show it anew until it is over")
+    flag(parser, "--json", "print JSON")
     view = parser.add_mutually_exclusive_group()
-    view.add_argument("--jobs", action="store_true", help="jobs, the newest first, and their use")
-    view.add_argument("--live", action="store_true", help="CPU, memory and GPU of what runs now")
-    parser.add_argument("--script", action="store_true", help="print a job's script, nothing else")
+    flag(view, "--jobs", "jobs, the newest first, and their use")
+    flag(view, "--live", "CPU, memory and GPU of what runs now")
+    flag(parser, "--script", "print a job's script, nothing else")
     jobs = parser.add_argument_group("with --jobs")
-    jobs.add_argument(
-        *spelled("--limit"), type=count, help=f"at most so many (default {job_tables.LIMIT})"
-    )
-    jobs.add_argument("--all", action="store_true", help="also jobs that runyard did not submit")
-    jobs.add_argument(
-        "--days", type=positive, metavar="N", help=f"with --all (default {job_tables.DAYS})"
-    )
+    add(jobs, "-l --limit", f"at most so many (default {job_tables.LIMIT})", type=count)
+    flag(jobs, "--all", "also jobs that runyard did not submit")
+    add(jobs, "--days N", f"with --all (default {job_tables.DAYS})", type=positive)
 
 
 def run(args: argparse.Namespace) -> int:
-    only_jobs = {"--limit": args.limit is not None, "--all": args.all, "--days": args.days}
-    wrong = [] if args.jobs else [option for option, value in only_jobs.items() if value]
-    if wrong:
-        raise UsageError(f"{wrong[0]} is for --jobs", mend=f"runyard status --jobs {wrong[0]} ...")
+    if not args.jobs:
+        refuse_options(args, "limit all days", "{0} is for --jobs", "runyard status --jobs {0} ...")
     if args.watch and (args.jobs or args.script):
         raise UsageError("a list of jobs is not watched", mend="runyard status --watch")
     if args.all and args.what is not None:
@@ -114,26 +94,23 @@ def _print(shown: Status) -> None:
             "--jobs` list what was")  # fmt: skip
     for sweep, failed in shown.sweeps:
         jobs = shown.of(sweep)
-        print_lines(sweep_lines(sweep, failed, jobs))
+        job_view.print_lines(sweep_lines(sweep, failed, jobs))
         is_open = sweep["state"] in OPEN_STATES
-        print_lines(chain_lines(shown.chains.get(sweep["key"]), is_open=is_open))
-        print_lines(jobs_lines(jobs, shown.looked, sweep["id"]))
+        job_view.print_lines(job_view.chain_lines(shown.chains.get(sweep["key"]), is_open=is_open))
+        job_view.print_lines(job_view.jobs_lines(jobs, shown.looked, sweep["id"]))
     for run in shown.runs:
-        print_lines(_run_lines(run))
+        job_view.print_lines(_run_lines(run))
     for job in shown.others:
-        print_lines(_job_lines(job, shown.looked))
+        job_view.print_lines(_job_lines(job, shown.looked))
         if shown.task is not None and job["array"] is not None:
-            print_lines(task_lines(job, shown.task, shown.looked))
-    print_lines(age_lines(shown.looked))
-    print_lines(
-        [
-            (f"{agent.node}{f', job {agent.job}' if agent.job else ''}: {agent.why}", "red")
-            for agent in shown.unreached
-        ]
-    )
+            job_view.print_lines(job_view.task_lines(job, shown.task, shown.looked))
+    job_view.print_lines(job_view.age_lines(shown.looked))
+    for agent in shown.unreached:
+        where = f"{agent.node}, job {agent.job}" if agent.job else agent.node
+        job_view.print_lines([(f"{where}: {agent.why}", "red")])
 
 
-def _run_lines(run: Run) -> list[Line]:
+def _run_lines(run: Run) -> list[job_view.Line]:
     where = f" on {run['host']}" if run["host"] else ""
     head = f"run {run['id']}  {run['name']}  {run['project']}  {run['state']}"
     if run["state"] == "running":
@@ -144,31 +121,24 @@ def _run_lines(run: Run) -> list[Line]:
     return [(f"{head}{code}{ended}{where}, {run['steps']} steps", None)]
 
 
-def _job_lines(job: Job, looked: Looked) -> list[Line]:
-    lines = job_lines(job, looked)
+def _job_lines(job: Job, looked: Looked) -> list[job_view.Line]:
+    lines = job_view.job_lines(job, looked)
     head = f"{lines[0][0].strip()}  {job['name']}"
-    of = f"    agents of sweep {job['sweep_id']}" if job["sweep_id"] else ""
-    request = asked_text(job["asked"])
-    more = [
-        part
-        for part in (
-            of.strip(),
-            f"{'each asks' if job['tasks'] > 1 else 'asks'} for {request}" if request else "",
-        )
-        if part
-    ]
+    more = [f"agents of sweep {job['sweep_id']}"] if job["sweep_id"] else []
+    if request := asked_text(job["asked"]):
+        more.append(f"{'each asks' if job['tasks'] > 1 else 'asks'} for {request}")
     return [(head, "bold"), *([(f"    {'; '.join(more)}", None)] if more else []), *lines[1:]]
 
 
 def sweep_lines(
     sweep: Sweep, failed: list[tuple[Trial, str]], jobs: list[Job] | None = None
-) -> list[Line]:
+) -> list[job_view.Line]:
     """A sweep at a glance, line by line, each with its colour."""
     counts = sweep["counts"]
     named = sweep["id"] if sweep["name"] == sweep["id"] else f"{sweep['id']} {sweep['name']}"
     kind = "list" if is_list(sweep) else sweep["method"]
     head = f"sweep {named}  {sweep['project']}  {kind}  {sweep['state']}  {progress(sweep)}"
-    lines: list[Line] = [(head, "bold")]
+    lines: list[job_view.Line] = [(head, "bold")]
     parts = [f"{counts[state]} {state}" for state in STATES if counts[state]]
     left = sweep["eta_seconds"]
     if sweep["state"] in OPEN_STATES and left:
@@ -193,27 +163,25 @@ def sweep_lines(
     return lines
 
 
-def _agent_lines(sweep: Sweep) -> list[Line]:
+def _agent_lines(sweep: Sweep) -> list[job_view.Line]:
     agents = sweep["agents"]
-    lines: list[Line] = []
+    lines: list[job_view.Line] = []
     for agent in agents[:_MOST_AGENTS]:
         at_work = f"{agent['running']} of {agent['slots']} slots at work"
         lines.append((f"  agent {agent['key']}  {at_work}  ({_where(agent)})", None))
         used = usage_text(agent["usage"])
-        lines += [(f"    {used}", None)] if used else []
+        lines += [(f"    {text}", None) for text in (agent["packing"], used) if text]
         lines += _over_lines(agent)
     rest = agents[_MOST_AGENTS:]
     if rest:
-        running, slots = (
-            sum(agent["running"] for agent in rest),
-            sum(agent["slots"] for agent in rest),
-        )
+        running = sum(agent["running"] for agent in rest)
+        slots = sum(agent["slots"] for agent in rest)
         lines.append((f"  ... and {len(rest)} more agents: {running} of {slots} slots at work",
                       None))  # fmt: skip
     return lines
 
 
-def _over_lines(agent: SweepAgent) -> list[Line]:
+def _over_lines(agent: SweepAgent) -> list[job_view.Line]:
     """A program that goes on long after its run has ended may hang."""
     seconds = hangs_for(agent)
     if seconds is None:

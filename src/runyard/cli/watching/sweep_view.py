@@ -11,7 +11,8 @@ from runyard.cli.output import STATE_COLOURS, console, duration, number, print_j
 from runyard.cli.watching.best_view import values_text
 from runyard.cli.watching.sparkline import terminal_is_plain
 from runyard.client.api import Api
-from runyard.client.sweeps import ENDED_STATES, Sweep, Trial
+from runyard.client.sweeps import ENDED_STATES
+from runyard.shapes.sweeps import Sweep, Trial
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -84,10 +85,8 @@ def _bar(sweep: Sweep) -> Text:
     counts, whole = sweep["counts"], sweep["expected"]
     ended = sum(counts[state] for state in ENDED_STATES)
     full, empty = ("#", ".") if terminal_is_plain() else ("█", "░")
-    parts = [f"{counts['running']} running"]
-    parts += [
-        f"{counts[state]} {state}" for state in ("waiting", "failed", "stopped") if counts[state]
-    ]
+    states = [state for state in ("waiting", "failed", "stopped") if counts[state]]
+    parts = [f"{counts[state]} {state}" for state in ("running", *states)]
     if whole is not None and (sweep["eta_seconds"] or 0.0) >= 1:
         parts.append(f"about {duration(sweep['eta_seconds'] or 0.0)} left")
     words = "  ".join(parts)
@@ -106,10 +105,8 @@ def print_report(sweep: Sweep, failed: Sequence[tuple[Trial, str]], *, seconds: 
     """How a sweep stands: the best trial, what failed and why, what next."""
     out = console()
     counts, state = sweep["counts"], sweep["state"]
-    words = (
-        ", ".join(f"{counts[name]} {name}" for name in STATES if counts[name]) or "no trials yet"
-    )
-    head = f"sweep {sweep['id']} {state} after {duration(seconds)}: {words}"
+    words = ", ".join(f"{counts[name]} {name}" for name in STATES if counts[name])
+    head = f"sweep {sweep['id']} {state} after {duration(seconds)}: {words or 'no trials yet'}"
     out.print(head, style="bold", soft_wrap=True)
     if sweep["cause"]:
         out.print(f"  {sweep['cause']}", style="red", soft_wrap=True)

@@ -120,6 +120,8 @@ class Agent:
             self._work.tracker.bring_in(self._work.recorded)
         if self._work.sampling is not None:
             self._work.sampling.close()
+        if self._membership.occupancy is not None:
+            self._membership.occupancy.close()
         if self._mps is not None:
             self._mps.end(self._work.keeper)
         self._work.keeper.dismiss()

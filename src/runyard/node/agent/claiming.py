@@ -193,6 +193,7 @@ class Claiming:
                 attempt.echo = work.show.echo(attempt.name, workspace.trial_folder)
             with self._occupancy.pinned(slot):
                 attempt.begin(workspace, work.agent, work.keeper)
+            self._occupancy.begins(slot, str(claim["run"]["project"]), attempt.words)
             if work.sampling is not None:
                 work.sampling.watch(attempt)
         except OSError as error:

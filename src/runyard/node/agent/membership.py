@@ -11,6 +11,7 @@ from runyard.node.agent.job_end import whereabouts
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from runyard.node.agent.hung import HungWatch
     from runyard.node.agent.occupancy import Occupancy
@@ -116,7 +117,13 @@ class Membership:
             for attempt in work.held()
         ]
         wants_key = work.place.address is not None and work.place.address.handed is None
-        content = {"running": running, "slots": self._slots, "wants_key": wants_key}
+        content: dict[str, Any] = {
+            "running": running,
+            "slots": self._slots,
+            "wants_key": wants_key,
+        }
+        if self.occupancy is not None and self.occupancy.line:
+            content["packing"] = self.occupancy.line
         work.talk.post(f"/api/agents/{work.agent}/renew", content, self._has_renewed)
 
     def _has_renewed(self, answer: Answer) -> None:

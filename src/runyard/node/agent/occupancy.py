@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from runyard.node.attempt.trial_attempt import Attempt
     from runyard.node.devices.layout import Layout
     from runyard.node.devices.mps import Mps
+    from runyard.node.devices.pack_memory import PackMemory
     from runyard.node.devices.packing import Pack, Reading
 
 _JUST_NOW = 10.0
+_WRITE_EVERY = 30.0
 
 
 class Occupancy:
@@ -28,13 +30,26 @@ class Occupancy:
         self.mps = mps
         self._packs: dict[tuple[str, ...], Pack] = {}
         self._ended_at: dict[tuple[str, ...], float] = {}
+        self._cards: dict[str, dict[str, Any]] = {}
+        self._memories: dict[tuple[str, ...], PackMemory] = {}
+        self._written_at = 0.0
         if layout.grows:
-            from runyard.node.devices.packing import Pack  # Where the number is to be found out.
+            # Where the number is to be found out.
+            from runyard.node.devices.gpus import ask_cards
+            from runyard.node.devices.packing import Pack
 
+            if layout.gpus.names:
+                self._cards = {card["name"]: card for card in ask_cards(layout.gpus.names)}
             places = dict.fromkeys(share.gpus for share in layout.shares)
             for gpus in places:
                 most = sum(share.gpus == gpus for share in layout.shares)
                 self._packs[gpus] = Pack(most, self._reporter(gpus))
+
+    @property
+    def line(self) -> str:
+        """What is done on each GPU, and why; empty where nothing was to be found out."""
+        told = [(gpus, pack.line) for gpus, pack in self._packs.items() if pack.line]
+        return "; ".join(f"{self._where(gpus)}: {line}" for gpus, line in told)
 
     @property
     def slots(self) -> int:
@@ -62,7 +77,31 @@ class Occupancy:
         pack = self._packs.get(share.gpus)
         together = share.together if pack is None else pack.wanted
         values = self._layout.variables(slot.index, environ, slots=self.slots, together=together)
-        return values if self.mps is None else {**values, **self.mps.variables}
+        return values if self.mps is None else self.mps.settings(values)
+
+    def begins(self, slot: Slot, project: str, words: list[str]) -> None:
+        """A slot's program begins; the first one's name says what earlier sweeps have learnt."""
+        gpus = self._gpus(slot)
+        pack = self._packs.get(gpus)
+        if pack is None or not self._layout.grows or gpus in self._memories:
+            return
+        from runyard.node.devices.pack_memory import PackMemory, program_of
+
+        model = ",".join(self._cards.get(name, {}).get("model", "") for name in gpus)
+        setting = "mps" if self.mps is not None else "turns"
+        program, _ = program_of(words)
+        memory = PackMemory(self._work.home, project, program, model, setting)
+        self._memories[gpus] = memory
+        learnt = memory.read()
+        if learnt is not None:
+            pack.learn(learnt)
+
+    def close(self) -> None:
+        """Nothing more begins: what was learnt is kept."""
+        for gpus, memory in self._memories.items():
+            learnt = self._packs[gpus].learnt()
+            if learnt is not None:
+                memory.write(learnt)
 
     def hold_at_one(self, gpu: str) -> None:
         """It lets one program in at a time."""
@@ -96,7 +135,11 @@ class Occupancy:
             running = [other for other in self._on(gpus) if other.attempt is not None]
             readings = [_reading(slot.attempt) for slot in running if slot.attempt is not None]
             seen = [samples["gpus"][name] for name in gpus if name in samples["gpus"]]
-            pack.look(now, readings, _memory(seen, readings) if seen else None)
+            use = max((card["use"] for card in seen if card["use"] is not None), default=None)
+            pack.look(now, readings, _memory(seen, readings) if seen else None, use)
+        if now - self._written_at > _WRITE_EVERY:
+            self._written_at = now
+            self.close()
         self._fill(ask)
 
     def ended(self, slot: Slot, attempt: Attempt) -> None:
@@ -109,7 +152,7 @@ class Occupancy:
             beside = [other for other in self._beside(slot) if other.attempt is not None]
             pack.ran_out(max(1 + len(beside), pack.wanted))
         elif attempt.ending is None and attempt.exit_code == 0:
-            pack.ended(time.monotonic())
+            pack.ended(time.monotonic(), attempt.token)
 
     def _fill(self, ask: Callable[[Slot], None]) -> None:
         for slot in self._work.slots:
@@ -126,8 +169,13 @@ class Occupancy:
         return [other for other in self._on(self._gpus(slot)) if other is not slot]
 
     def _reporter(self, gpus: tuple[str, ...]) -> Callable[[str], None]:
-        where = f"GPU {','.join(gpus)}" if gpus else "CPUs"
-        return lambda line: self._work.report(f"{where}: {line}")
+        return lambda line: self._work.report(f"{self._where(gpus)}: {line}")
+
+    def _where(self, gpus: tuple[str, ...]) -> str:
+        """As people know them: `GPU 0`, and not by its UUID."""
+        if not gpus:
+            return "CPUs"
+        return "GPU " + ",".join(str(self._cards.get(name, {}).get("index", name)) for name in gpus)
 
 
 def _reading(attempt: Attempt) -> Reading:
@@ -137,8 +185,9 @@ def _reading(attempt: Attempt) -> Reading:
     vram = int(attempt.usage.get("vram_peak", 0))
     rows, steps, at = attempt.rows
     if rows and at is not None:
-        return Reading(f"{attempt.token} rows", rows, at, vram, steps)
-    return Reading(f"{attempt.token} lines", attempt.lines, attempt.line_at, vram)
+        return Reading(attempt.token, rows, at, vram, steps, "rows", attempt.begun)
+    lines, at = attempt.lines, attempt.line_at
+    return Reading(attempt.token, lines, at, vram, None, "lines", attempt.begun)
 
 
 def _memory(seen: list[dict[str, Any]], readings: list[Reading]) -> tuple[int, int]:

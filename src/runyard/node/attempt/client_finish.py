@@ -18,10 +18,11 @@ import socket
 import struct
 import time
 
-from runyard.node.attempt.after_save import LONGEST_WAIT, wait_for_row
+from runyard.node.attempt.after_save import LONGEST_WAIT, send, stop_after_row
 from runyard.node.system import processes
 from runyard.node.system.process_trees import grown
 from runyard.node.system.processes import has_handler
+from runyard.node.system.run_delay import RunDelay
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ FINISH_SECONDS = 8.0
 _EXIT_CODE = 128 + int(signal.SIGKILL)
 _LOOK_EVERY = 0.02
 # What the program wrote before it was stopped is read by then: nothing new in so many looks.
-_QUIET_LOOKS, _MOST_LOOKS, _QUIET_EVERY = 3, 20, 0.05
+_QUIET_LOOKS, _MOST_LOOKS, _QUIET_EVERY = 3, 60, 0.05
 _LISTENS_TCP, _LISTENS_UNIX = "0A", 0x10000
 
 
@@ -45,10 +46,8 @@ def end_programs(
     stopped, owners = finish_clients(processes.members(groups, tokens, mark), number)
     for group in groups:
         processes.send(group, number)
-    for pid in owners:  # Torchrun's workers have groups of their own.
-        _kill(pid, number)
-    for pid in stopped:
-        _kill(pid, signal.SIGCONT)
+    send(owners, number)  # Torchrun's workers have groups of their own.
+    send(stopped, signal.SIGCONT)
 
 
 def finish_clients(members: Iterable[int], number: int) -> tuple[list[int], list[int]]:
@@ -65,7 +64,7 @@ def finish_clients(members: Iterable[int], number: int) -> tuple[list[int], list
         return [], []
     spared = grown(clients)  # They have helpers, which they wait for.
     stopped = [pid for pid in members if pid not in spared and not processes.is_launcher(pid)]
-    _stop(stopped)
+    _stop(stopped, owners)
     for pid in owners:
         _wait_until_quiet(pid)
     finishing = [pid for pid in owners if _tell(pid)]
@@ -75,7 +74,7 @@ def finish_clients(members: Iterable[int], number: int) -> tuple[list[int], list
     return stopped, [owners[pid] for pid in finishing if owners[pid] in stopped]
 
 
-def _stop(members: Iterable[int]) -> None:
+def _stop(members: Iterable[int], clients: Iterable[int]) -> None:
     """Stop the processes of programs, each program when it has logged what it saved."""
     programs: dict[str | None, list[int]] = {}
     for pid in members:
@@ -83,9 +82,9 @@ def _stop(members: Iterable[int]) -> None:
     end = time.time() + LONGEST_WAIT
     for folder, processes_of_program in programs.items():
         if folder:
-            wait_for_row(folder, end)
-        for pid in processes_of_program:
-            _kill(pid, signal.SIGSTOP)
+            stop_after_row(folder, processes_of_program, clients, end)
+        else:
+            send(processes_of_program, signal.SIGSTOP)
 
 
 def _checkpoint_folder(pid: int) -> str | None:
@@ -99,14 +98,17 @@ def _checkpoint_folder(pid: int) -> str | None:
 
 def _wait_until_quiet(service: int) -> None:
     """Until it has read what its program sent: our message comes on another connection."""
-    before, quiet = -1, 0
+    before, quiet = _bytes_read(service), 0
     for _ in range(_MOST_LOOKS):
+        delay = RunDelay([service])
+        time.sleep(_QUIET_EVERY)
         now = _bytes_read(service)
-        quiet = quiet + 1 if now == before else 0
+        if now != before:
+            before, quiet = now, 0
+        elif delay.seconds() < _QUIET_EVERY / 2:  # Else it had no core to read with.
+            quiet += 1
         if quiet == _QUIET_LOOKS:
             return
-        before = now
-        time.sleep(_QUIET_EVERY)
 
 
 def _bytes_read(pid: int) -> int:
@@ -198,8 +200,3 @@ def _parent(pid: int) -> int:
             return int(file.read().rpartition(b")")[2].split()[1])
     except OSError:
         return 0
-
-
-def _kill(pid: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, number)

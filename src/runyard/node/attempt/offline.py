@@ -15,11 +15,11 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from runyard.client.api import NewRun
 from runyard.client.owed import Owed, write_owed
 from runyard.node.attempt.foreground import Program
 from runyard.node.attempt.records import Record
 from runyard.node.attempt.run_attempt import Outcome, run_attempt
+from runyard.shapes.runs import NewRun
 
 
 def offline_environment(new: NewRun, folder: Path) -> dict[str, str]:

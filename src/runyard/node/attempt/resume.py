@@ -39,7 +39,7 @@ def go_back(
 
     def is_back(answer: Answer) -> None:
         owed = answer.json().get("owed_since") if answer.is_good else None
-        lines = [] if owed is None or saved is None else _owed_rows(workspace, owed, saved)
+        lines = [] if owed is None or saved is None else _owed_rows(workspace, owed)
         if lines:
             channel.post(path, {**message, "rows": lines}, lambda _answer: then())
         else:
@@ -48,7 +48,8 @@ def go_back(
     channel.post(path, message, is_back)
 
 
-def _owed_rows(workspace: Workspace, since: float, until: float) -> list[str]:
-    from runyard.node.attempt.wandb_file import rows_between  # Only where something is missing.
+def _owed_rows(workspace: Workspace, since: float) -> list[str]:
+    """Later than the checkpoint too: who saves a step before logging it does not log it again."""
+    from runyard.node.attempt.wandb_file import rows_after  # Only where something is missing.
 
-    return rows_between(workspace.wandb_folder, workspace.run_id, since, until)
+    return rows_after(workspace.wandb_folder, workspace.run_id, since)

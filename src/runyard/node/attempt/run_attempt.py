@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from runyard.client.api import Run
 from runyard.errors import ProgramError
 from runyard.node.attempt.console import Console
 from runyard.node.attempt.foreground import Program, deaf_threads
@@ -19,6 +18,7 @@ from runyard.node.attempt.records import Record
 from runyard.node.attempt.run_delivery import RunDelivery
 from runyard.node.link.relay import Door
 from runyard.node.system.loop import Loop
+from runyard.shapes.runs import Run
 
 
 @dataclass(frozen=True)

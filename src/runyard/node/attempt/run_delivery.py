@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from runyard.client.api import Api, Run
+from runyard.client.api import Api
 from runyard.node.attempt.delivery import SHIP_EVERY, Execution
 from runyard.node.attempt.records import Record
 from runyard.node.link.channel import DELIVERY_SECONDS, Answer, Channel
 from runyard.node.link.place import Place
 from runyard.node.system.loop import Loop
 from runyard.node.system.processes import launch
+from runyard.shapes.runs import Run
 
 _SIGN_OF_LIFE_EVERY = 20.0
 

@@ -53,6 +53,7 @@ class Attempt:
         self.number: int = claim["attempt"]
         self.name: str = claim["trial"]["name"]
         self.pid: int | None = None
+        self.words: list[str] = []
         self.exit_code: int | None = None
         self.begun = time.monotonic()
         self.ending: str | None = None
@@ -129,7 +130,7 @@ class Attempt:
             self._is_over(failed)
 
     def _launch(self, workspace: Workspace, output: int, keeper: Keeper) -> None:
-        words = workspace.prepare()
+        words = self.words = workspace.prepare()
         environ = {**workspace.environ, processes.MARK: self.token}
         keeper.begins(self.token)
         self.pid = launch(words, environ, workspace.folder, output)

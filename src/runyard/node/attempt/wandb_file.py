@@ -33,8 +33,8 @@ _KEY, _NESTED_KEY, _STEP_NUMBER = 1, 2, 1
 _NONE, _BOOLEAN, _INTEGER, _NUMBER, _TEXT, _JSON, _OLD_JSON = 3, 4, 5, 6, 7, 8, 16
 
 
-def rows_between(folder: str, run_id: str, after: float, until: float) -> list[str]:
-    """Rows that a run's last attempt logged in that time, as JSON.
+def rows_after(folder: str, run_id: str, since: float) -> list[str]:
+    """Rows that a run's last attempt logged after that time, as JSON.
 
     Those of attempts before it were brought in before it began, or were put aside.
     """
@@ -43,7 +43,7 @@ def rows_between(folder: str, run_id: str, after: float, until: float) -> list[s
         with contextlib.suppress(OSError):
             for row in read_rows(path):
                 logged = row.get("_timestamp")
-                if isinstance(logged, (int, float)) and after < logged <= until:
+                if isinstance(logged, (int, float)) and logged > since:
                     rows.append(json.dumps(row))
     return rows[:_MOST_ROWS]
 

@@ -145,7 +145,8 @@ class Others:
         # The folder of other nodes is theirs to find.
         self._process = subprocess.Popen(
             [*self._job.others_command(self._count), *self._words, "stay", name],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
+            env=self._job.step_environ(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            start_new_session=True,
         )  # fmt: skip
 
     def are_ready(self) -> bool:

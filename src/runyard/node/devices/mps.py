@@ -13,17 +13,19 @@ import os
 import shutil
 import time
 
+from runyard.node.devices.gpus import ask_driver
 from runyard.node.system import processes
 from runyard.node.system.processes import NotStarted, launch
 from runyard.schedulers.inside import this_job
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from runyard.node.attempt.keeper import Keeper
 
 _DAEMON = "nvidia-cuda-mps-control"
+_GPUS = "CUDA_VISIBLE_DEVICES"
 _READY_SECONDS = 10.0
 _QUIT_SECONDS = 10.0
 # The address of a local socket has room for 107 letters.
@@ -36,16 +38,24 @@ class NoMps(Exception):
 
 
 class Mps:
-    """A daemon of ours. `variables` are for the programs that are to use it."""
+    """A daemon of ours. `variables` are for the programs that are to use it; `uuids` are its GPUs,
+    by the names that they had."""
 
-    def __init__(self, folder: str, pid: int, token: str) -> None:
+    def __init__(self, folder: str, pid: int, token: str, uuids: dict[str, str]) -> None:
         self.folder = folder
         self.pid = pid
         self.token = token
+        self._uuids = uuids
         self.variables = {
             "CUDA_MPS_PIPE_DIRECTORY": f"{folder}/pipe",
             "CUDA_MPS_LOG_DIRECTORY": f"{folder}/log",
         }
+
+    def settings(self, values: Mapping[str, str]) -> dict[str, str]:
+        """A program's variables, with the daemon's, and its GPUs by the names that hold there."""
+        names = values.get(_GPUS, "")
+        uuids = [self._uuids.get(name, name) for name in names.split(",")]
+        return {**values, **({_GPUS: ",".join(uuids)} if names else {}), **self.variables}
 
     def keep_with(self, keeper: Keeper) -> None:
         keeper.began(self.pid, self.token)
@@ -60,12 +70,18 @@ class Mps:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def start_mps(gpus: tuple[str, ...], environ: Mapping[str, str], keeper: Keeper) -> Mps:
-    """Start the daemon for these GPUs; `NoMps` says why not."""
+def start_mps(
+    gpus: tuple[str, ...],
+    environ: Mapping[str, str],
+    keeper: Keeper,
+    driver: Callable[[], list[str]] = ask_driver,
+) -> Mps:
+    """Start the daemon for these GPUs; `NoMps` says why not. `driver` lists the machine's UUIDs."""
     if environ.get("CUDA_MPS_PIPE_DIRECTORY"):
         raise NoMps("CUDA_MPS_PIPE_DIRECTORY is set: the MPS that is there is used as it is")
     if shutil.which(_DAEMON, path=environ.get("PATH")) is None:
         raise NoMps(f"{_DAEMON} is not on the PATH")
+    uuids = _find_uuids(gpus, driver)
     above = _folder_above(environ)
     end_stale(above)
     token = os.urandom(8).hex()
@@ -74,7 +90,7 @@ def start_mps(gpus: tuple[str, ...], environ: Mapping[str, str], keeper: Keeper)
         os.mkdir(part, 0o700)  # noqa: PTH102
     environ = {
         **environ,
-        "CUDA_VISIBLE_DEVICES": ",".join(gpus),
+        _GPUS: ",".join(uuids[name] for name in gpus),
         "CUDA_MPS_PIPE_DIRECTORY": f"{folder}/pipe",
         "CUDA_MPS_LOG_DIRECTORY": f"{folder}/log",
         processes.MARK: token,
@@ -91,12 +107,24 @@ def start_mps(gpus: tuple[str, ...], environ: Mapping[str, str], keeper: Keeper)
         os.close(output)
     keeper.began(pid, token)
     _note(folder, pid, token)
-    mps = Mps(folder, pid, token)
+    mps = Mps(folder, pid, token, uuids)
     if not _becomes_ready(folder, pid):
         complaint = _said(folder)
         mps.end(keeper)
         raise NoMps(f"{_DAEMON} does not start: {complaint}")
     return mps
+
+
+def _find_uuids(gpus: tuple[str, ...], driver: Callable[[], list[str]]) -> dict[str, str]:
+    """Name -> UUID. The daemon's programs count its GPUs from 0, whatever numbers it was given: of
+    `2,3` the second is 1 for them. UUIDs mean the same on both sides, as NVIDIA advises."""
+    numbers = [name for name in gpus if name.isdecimal()]
+    there = driver() if numbers else []
+    if all(int(name) < len(there) for name in numbers):
+        return {name: there[int(name)] if name in numbers else name for name in gpus}
+    if list(gpus) != [str(number) for number in range(len(gpus))]:
+        raise NoMps(f"the driver does not tell the UUIDs of GPUs {', '.join(numbers)}")
+    return {name: name for name in gpus}
 
 
 def end_stale(above: str) -> None:

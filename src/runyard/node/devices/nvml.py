@@ -85,6 +85,14 @@ class Driver:
             self._library.nvmlDeviceGetName(device, text, len(text))
         return text.value.decode(errors="replace")
 
+    def index(self, device: Any) -> int | None:
+        """Its number, as `nvidia-smi` shows it; slices have none."""
+        number = ctypes.c_uint()
+        with contextlib.suppress(AttributeError):
+            if self._library.nvmlDeviceGetIndex(device, ctypes.byref(number)) == _GOOD:
+                return number.value
+        return None
+
     def memory(self, device: Any) -> tuple[int, int] | None:
         """Bytes in all, and in use."""
         counts = _Memory()

@@ -1,222 +1,364 @@
 """How many programs share a GPU, where that is to be found out: pure decisions on what was seen.
 
-One at first. Its speed is measured, then twice as many run, and so on, as long as all together get
-more done. What counts is how much *the same* programs slow down when others come beside them, so
-that a sweep whose trials differ in speed is not misled. Where programs are too short for that, one
-step is taken back, and they are counted as they end. It grows until it has settled, and only ever
-shrinks afterwards.
+One at first, since nobody knows what it needs. As soon as it works, others begin beside it: how
+many, the driver's word on how busy the GPU is decides; while they import, the one alone is
+measured. Then more follow as long as all together get more done, and it comes down to the fewest
+that get nearly as much done as any number. What was measured of a program counts when it has ended,
+too, and learning goes on for as long as the sweep runs.
+
+What counts is how many are *at work*. A program that imports does not need the GPU yet: so many
+more may begin as end in that time, and the GPU is not left to wait for them.
 """
 
 from __future__ import annotations
 
 import math
 
-from runyard.node.devices.slot_shares import how_many_fit
+from runyard.node.devices.slot_shares import USABLE_MEMORY, rounded_peak
+from runyard.node.devices.throughput import ENOUGH_SECONDS, Throughput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from runyard.node.devices.throughput import Level
 
 # Doubling the number is to bring at least this much more; else fewer are as good, and each faster.
-NEEDED_GAIN = 0.05
-# A result so close to what is needed is measured again, up to so many times in all.
-_UNSURE = 0.06
-_MOST_WINDOWS = 3
+NEEDED_GAIN = 0.03
+# What is as good as this is not given up for fewer or for more.
+_AS_GOOD = 0.97
 # A program has begun to work when it has logged so often.
 _WARM_BEATS = 3
-_BEATS, _FEW_BEATS = 8, 3
-_SECONDS, _LONG_SECONDS = 8.0, 60.0
-# Programs that end too soon for a rate: so many ends, and so many for each slot.
-_LEAST_ENDS, _ENDS_EACH = 8, 3
+# Where programs log nothing, ends are counted: so many, and so many for each slot.
+_LEAST_ENDS, _ENDS_EACH = 4, 1.5
+# Who has logged nothing for so long is not starting any more.
+_SILENT = 60.0
+# A rate between rows that are further apart is taken although programs came and went meanwhile.
+_LONG = 10.0
+_LAST = 16
+_MOST_OVERLAP = 3.0
+# From here on, starting takes a good part of a program's life.
+_SLOW_START = 1.05
 
 
 class Reading:
     """One program as it was seen: how often it has logged so far, when last, its peak memory.
 
     `steps` are what it has done by then: who logs every few seconds may have done more or less.
+    `began`: when it was started, by the clock of `look`.
     """
 
-    __slots__ = ("at", "beats", "steps", "token", "vram")
+    __slots__ = ("at", "beats", "began", "steps", "token", "unit", "vram")
 
     def __init__(
-        self, token: str, beats: int, at: float, vram: int = 0, steps: int | None = None
+        self,
+        token: str,
+        beats: int,
+        at: float,
+        vram: int = 0,
+        steps: int | None = None,
+        unit: str = "rows",
+        began: float | None = None,
     ) -> None:
         self.token = token
         self.beats = beats
         self.at = at
         self.vram = vram
         self.steps = beats if steps is None else steps
+        self.unit = unit
+        self.began = began
 
 
-class _Level:
-    """What was seen since so many programs are wanted."""
+class _Program:
+    """What is known of one that runs."""
 
-    def __init__(self) -> None:
-        self.full_since: float | None = None
-        # When the window was opened; how often, when last and at which step each had logged.
-        self.window: tuple[float, dict[str, tuple[int, float, int]]] | None = None
-        # Of each window that is closed.
-        self.rates: list[dict[str, float]] = []
-        self.ends = 0
-        self.ends_rate: float | None = None
-
-    def mean_rates(self) -> dict[str, float]:
-        """Over the windows; of programs that were there in all of them."""
-        if not self.rates:
-            return {}
-        tokens = set.intersection(*(set(window) for window in self.rates))
-        windows = self.rates if tokens else self.rates[-1:]
-        names = tokens or set(windows[0])
-        return {name: sum(window[name] for window in windows) / len(windows) for name in names}
+    def __init__(self, now: float, reading: Reading) -> None:
+        self.began = now if reading.began is None else reading.began
+        self.unit = reading.unit
+        self.warm_at: float | None = None
+        self.vram = 0
+        # Where the interval began that is being measured; what was at work meanwhile.
+        self.mark = reading
+        self.counts: list[int] = []
+        # Seconds, and seconds times programs there, over its whole life.
+        self.seconds = self.crowd = 0.0
 
 
 class Pack:
-    """One GPU. `wanted` is how many programs are to share it now; `most` what there is room for."""
+    """One GPU. `wanted` is how many programs are to share it now; `most` what there is room for.
 
-    def __init__(self, most: int, report: Callable[[str], None] = lambda _line: None) -> None:
+    `learnt` is what `learnt()` of an earlier sweep of the same program said.
+    """
+
+    def __init__(
+        self,
+        most: int,
+        report: Callable[[str], None] = lambda _line: None,
+        learnt: Mapping[str, Any] | None = None,
+    ) -> None:
         self.most = max(1, most)
         self.wanted = 1
-        self.is_settled = self.most == 1
-        self.work: dict[int, float] = {}
-        """By number of programs: what they got done together; one alone is 1."""
+        self.line = ""
+        """What it does now, and why."""
         self._report = report
-        self._best = 1
-        self._vram = self._total = 0
-        self._others = 0
-        # Of the best number so far: rates by program, and ends a second.
-        self._before: tuple[dict[str, float], float | None] = ({}, None)
-        self._counts_ends = False
-        self._level = _Level()
+        self._aim = 1.0
+        self._steps, self._ends = Throughput(), Throughput()
+        self._running: dict[str, _Program] = {}
+        self._ended = 0
+        self._logged: list[bool] = []
+        self._starts: list[float] = []
+        self._works: list[float] = []
+        self._peaks: list[int] = []
+        self._total = self._others = 0
+        self._use: float | None = None
+        self._looked_at: float | None = None
+        self._changed_at = 0.0
+        # How many there is room for since one ran out of memory; how many good ends open it again.
+        self._room = self.most
+        self._patience, self._good_ends = 4, 0
+        self._told: tuple[int, int] | None = None
+        if learnt is not None:
+            self.learn(learnt)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it knows its number; it may still change it."""
+        return bool(self.line)
+
+    @property
+    def work(self) -> dict[float, float]:
+        """By number of programs at work: what they get done together; one alone is 1."""
+        return {level.count: level.work for level in self._known()}
+
+    def learn(self, learnt: Mapping[str, Any]) -> None:
+        """Begin with what an earlier sweep found out."""
+        work = {float(count): float(done) for count, done in learnt["work"].items()}
+        (self._ends if learnt["by"] == "ends" else self._steps).add_earlier(work)
+        self._starts, self._works = list(learnt["starts"]), list(learnt["works"])
+        self._peaks, self._total = [int(learnt["peak"])], int(learnt["total"])
+        self._logged = [learnt["by"] != "ends"]
+        self._aim = float(learnt["aim"])
+        self._decide(0.0)
+
+    def learnt(self) -> dict[str, Any] | None:
+        """For the next sweep; None before anything is known."""
+        if not self.is_settled:
+            return None
+        return {
+            "work": {f"{count:.3g}": round(done, 3) for count, done in self.work.items()},
+            "by": "ends" if self._counts_ends else "steps",
+            "aim": round(self._aim, 2),
+            "starts": [round(seconds, 1) for seconds in self._starts],
+            "works": [round(seconds, 1) for seconds in self._works],
+            "peak": self._peak,
+            "total": self._total,
+        }
 
     def look(
-        self, now: float, readings: Sequence[Reading], memory: tuple[int, int] | None = None
+        self,
+        now: float,
+        readings: Sequence[Reading],
+        memory: tuple[int, int] | None = None,
+        use: float | None = None,
     ) -> None:
-        """What runs there now. `memory`: bytes in all, and those that others than these use."""
-        self._vram = max([self._vram, *(reading.vram for reading in readings)])
+        """What runs there now. `memory`: bytes in all, and those that others than these use;
+        `use`: the share of the last moments in which the GPU was busy."""
         if memory is not None:
             self._total, self._others = memory
-        if self.is_settled:
-            self._keep_within_memory()
-            return
-        if len(readings) < self.wanted:
-            self._level.window = None
-            return
-        if self._level.full_since is None and len(readings) == self.wanted:
-            self._level.full_since = now
-        if not self._counts_ends and all(reading.beats >= _WARM_BEATS for reading in readings):
-            self._measure(now, readings)
+        if use is not None:
+            self._use = use if self._use is None else (self._use + use) / 2
+        here = {reading.token for reading in readings}
+        for token in [token for token in self._running if token not in here]:
+            self._forget(self._running.pop(token))
+        for reading in readings:
+            self._see(now, reading)
+        count = self._at_work(now)
+        past = 0.0 if self._looked_at is None else now - self._looked_at
+        self._looked_at = now
+        for reading in readings:
+            program = self._running[reading.token]
+            program.seconds += past
+            program.crowd += past * len(readings)
+            if program.warm_at is not None:
+                self._measure(reading, program, count)
+        self._decide(now)
 
-    def ended(self, now: float) -> None:
+    def ended(self, now: float, token: str) -> None:
         """A program has ended by itself."""
-        level = self._level
-        if self.is_settled or level.full_since is None:
-            return
-        level.ends += 1
-        enough = max(_LEAST_ENDS, _ENDS_EACH * self.wanted)
-        if level.ends >= enough and now > level.full_since:
-            level.ends_rate = level.ends / (now - level.full_since)
-            self._judge()
+        self._ended += 1
+        self._good_ends += 1
+        if self._good_ends >= self._patience * self._room and self._room < self.most:
+            self._room, self._good_ends = self._room + 1, 0
+        program = self._running.pop(token, None)
+        if program is None:
+            return  # Nobody has looked at it yet.
+        self._logged = [*self._logged, token in self._steps][-_LAST:]
+        if program.warm_at is not None:
+            self._works = [*self._works, now - program.warm_at][-_LAST:]
+        life = now - program.began
+        if program.seconds and life > 0:
+            self._ends.add(token, program.crowd / program.seconds, 1.0, life)
+        self._forget(program)
+        self._decide(now)
 
     def ran_out(self, together: int) -> None:
         """One of so many ran out of memory: from now on there is room for fewer."""
-        self.most = max(1, min(self.most, together - 1))
-        if self.wanted > self.most or not self.is_settled:
-            self._settle(min(self.wanted, self.most), "one ran out of memory")
+        self._room = max(1, min(self._room, together - 1))
+        self._patience, self._good_ends = 2 * self._patience, 0
+        self.wanted = min(self.wanted, self._room)
+        self._tell("one ran out of memory")
 
-    def _measure(self, now: float, readings: Sequence[Reading]) -> None:
-        seen = {reading.token: (reading.beats, reading.at, reading.steps) for reading in readings}
-        if self._level.window is None or self._level.window[1].keys() != seen.keys():
-            self._level.window = (now, seen)
+    def _see(self, now: float, reading: Reading) -> None:
+        program = self._running.get(reading.token)
+        if program is None:
+            program = self._running[reading.token] = _Program(now, reading)
+        program.vram = max(program.vram, reading.vram)
+        if program.unit != reading.unit:  # It has begun to log: what it printed no longer counts.
+            program.unit, program.warm_at = reading.unit, None
+        if program.warm_at is None and reading.beats >= _WARM_BEATS:
+            program.warm_at, program.mark, program.counts = now, reading, []
+            self._starts = [*self._starts, now - program.began][-_LAST:]
+
+    def _measure(self, reading: Reading, program: _Program, count: int) -> None:
+        """Add what it did since the last look at which it had done something."""
+        program.counts.append(count)
+        mark = program.mark
+        span, beats = reading.at - mark.at, reading.beats - mark.beats
+        if mark is reading or beats < 1 or span < 1.0 or (beats < 3 and span < _LONG):
             return
-        begun, first = self._level.window
-        gained = {token: seen[token][0] - first[token][0] for token in seen}
-        spans = {token: seen[token][1] - first[token][1] for token in seen}
-        needed = _FEW_BEATS if now - begun >= _LONG_SECONDS else _BEATS
-        if now - begun < _SECONDS or min(gained.values()) < needed or min(spans.values()) <= 0:
-            return
-        done = {token: max(1, seen[token][2] - first[token][2]) for token in seen}
-        self._level.rates.append({token: done[token] / spans[token] for token in seen})
-        self._level.window = (now, seen)
-        self._judge()
+        counts, program.counts, program.mark = program.counts, [count], reading
+        if len(set(counts)) == 1 or span >= _LONG:
+            mean = sum(counts) / len(counts)
+            self._steps.add(reading.token, mean, max(1, reading.steps - mark.steps), span)
 
-    def _judge(self) -> None:
-        gain = self._gain()
-        if gain is None:
-            return
-        expected = 0.0 if self.wanted == self._best else self._needed()
-        is_unsure = abs(gain - 1 - expected) < _UNSURE and self.wanted > 1
-        if is_unsure and self._level.rates and len(self._level.rates) < _MOST_WINDOWS:
-            return
-        self.work[self.wanted] = self.work.get(self._best, 1.0) * gain
-        if gain < 1 + expected:
-            speed = self._speed(self.wanted)
-            self._settle(self._best, f"{self.wanted} did not get more done: {speed}")
-            return
-        self._best = self.wanted
-        self._before = (self._level.mean_rates(), self._level.ends_rate)
-        self._grow()
+    def _at_work(self, now: float) -> int:
+        return sum(
+            program.warm_at is not None or now - program.began > _SILENT
+            for program in self._running.values()
+        )
 
-    def _needed(self) -> float:
-        return NEEDED_GAIN * math.log2(self.wanted / self._best)
+    def _forget(self, program: _Program) -> None:
+        if program.vram:
+            self._peaks = [*self._peaks, program.vram][-4 * _LAST :]
 
-    def _gain(self) -> float | None:
-        """What all get done together, over what the best number before did; None: not known."""
-        if self.wanted == self._best:
-            return 1.0
-        rates, (before, ends_before) = self._level.mean_rates(), self._before
-        both = [math.log(rates[token] / before[token]) for token in rates if token in before]
-        if both:
-            return math.exp(sum(both) / len(both)) * self.wanted / self._best
-        if self._level.ends_rate is not None and ends_before is not None:
-            return self._level.ends_rate / ends_before
-        if rates or self._level.ends_rate is not None:
-            self._count_ends()
-        return None
+    @property
+    def _counts_ends(self) -> bool:
+        """Whether programs are too short, or too silent, for anything but counting their ends."""
+        return bool(self._logged) and 2 * sum(self._logged) < len(self._logged)
 
-    def _count_ends(self) -> None:
-        """None of the programs before is still there: count from now on how many end, and when."""
-        self._counts_ends = True
-        self.wanted = self._best
-        self._level = _Level()
+    def _known(self) -> list[Level]:
+        if self._counts_ends:
+            return [
+                level
+                for level in self._ends.levels()
+                if level.programs >= max(_LEAST_ENDS, _ENDS_EACH * level.count)
+                or level.seconds == ENOUGH_SECONDS * level.count
+            ]
+        return [
+            level
+            for level in self._steps.levels()
+            if level.seconds >= ENOUGH_SECONDS * level.count * 0.99
+        ]
 
-    def _grow(self) -> None:
-        following = min(2 * self.wanted, self.most, self._fitting())
-        if following <= self.wanted:
-            is_full = self.wanted < self.most
+    def _decide(self, now: float) -> None:
+        levels = self._known()
+        aim, why = self._first(now) if not levels else self._next(levels)
+        if aim != self._aim:
+            self._aim, self._changed_at = aim, now
+        slots = self._slots(aim, levels)
+        fitting = self._fitting()
+        wanted = max(1, min(slots, self.most, self._room, fitting))
+        if why is None and levels and wanted < slots:
+            is_full = wanted < self.most and wanted in (fitting, self._room)
             why = "no more fit its memory" if is_full else "no more are allowed"
-            self._settle(self.wanted, why)
-            return
-        self.wanted = following
-        self._level = _Level()
+        elif self.line and fitting < min(self.wanted, slots):
+            why = "programs need more memory than before"
+        self.wanted = wanted
+        if why is not None:
+            self._tell(why)
+
+    def _first(self, now: float) -> tuple[float, None]:
+        """Before anything was measured: what the driver says on how busy the GPU is."""
+        # Where programs start slowly, the one alone is measured while the others do.
+        are_slow = bool(self._starts) and self._starts[-1] > ENOUGH_SECONDS
+        if self._aim == 1 and (self._ended or are_slow):
+            return _jump(self._use), None
+        oldest = min((one.began for one in self._running.values()), default=now)
+        is_silent = now - max(oldest, self._changed_at) > _SILENT
+        if is_silent and self._use is not None and self._use < 0.6:
+            return 2 * self._aim, None
+        return self._aim, None
+
+    def _next(self, levels: Sequence[Level]) -> tuple[float, str | None]:
+        """How many are to be at work, and why, where that is the end of it."""
+        best, top = choose(levels), levels[-1]
+        if best is top:
+            share = top.work / top.count
+            times = 3 if share > 0.9 else 2 if share > 0.7 else 1.5
+            return max(self._aim, top.count * (_jump(self._use) if top.count < 2 else times)), None
+        above = next(level for level in levels if level.count > best.count)
+        told = f"{round(above.count)} did not get more done: {_speed(levels, above)}"
+        near = [level for level in levels if 0.8 < level.count / self._aim < 1.25]
+        if near and near[0].count > best.count and near[0].work * _AS_GOOD < best.work:
+            return best.count, told
+        if near and near[0].work >= _AS_GOOD * best.work and near[0].count < 2 * best.count:
+            return self._aim, told
+        return best.count, told
+
+    def _slots(self, aim: float, levels: Sequence[Level]) -> int:
+        """How many may be there for so many at work. Where starting takes a good part of a
+        program's life, a few more: they do not end one after the other."""
+        overlap = self._overlap()
+        extra = math.ceil(math.sqrt(aim) / 2) if overlap > _SLOW_START else 0
+        slots = max(1, math.ceil(aim * overlap - 0.01)) + extra
+        alone = [level.work for level in levels if abs(level.count - aim) < 0.2 * aim]
+        beside = [level.work for level in levels if abs(level.count - slots) < 0.2 * slots]
+        if alone and beside and max(beside) < max(alone) / overlap:
+            # Waiting for a program to start costs less than working beside another.
+            return max(1, round(aim))
+        return slots
+
+    def _overlap(self) -> float:
+        """How many may be there for each that is at work: others import meanwhile."""
+        if self._counts_ends or not self._works or not self._starts:
+            return 1.0
+        start, work = (sum(each) / len(each) for each in (self._starts, self._works))
+        return min(_MOST_OVERLAP, 1 + start / max(work, 1e-9))
+
+    @property
+    def _peak(self) -> int:
+        return max([0, *self._peaks, *(program.vram for program in self._running.values())])
 
     def _fitting(self) -> int:
-        if not self._vram or not self._total:
+        """So many fit its memory: those that are there, and more of which each may be the
+        largest. One that is still starting may be, too."""
+        peak = self._peak
+        if not peak or not self._total:
             return self.most
-        return how_many_fit(max(0, self._total - self._others), self._vram)
+        held = sum(
+            program.vram if program.warm_at is not None else max(peak, program.vram)
+            for program in self._running.values()
+        )
+        free = int(self._total * USABLE_MEMORY) - self._others - held
+        return max(1, len(self._running) + free // rounded_peak(peak))
 
-    def _keep_within_memory(self) -> None:
-        fitting = self._fitting()
-        if fitting < self.wanted:
-            self._settle(fitting, "programs need more memory than before")
-
-    def _settle(self, wanted: int, why: str) -> None:
-        self.wanted, self.is_settled = wanted, True
-        self._report(self._told(why))
-
-    def _told(self, why: str) -> str:
-        at_a_time = f"{self.wanted} at a time ({why})"
-        if self.wanted == 1 or self.wanted not in self.work:
-            return f"{at_a_time}{self._hint()}"
-        return f"{at_a_time}: {self._speed(self.wanted)}{self._hint()}"
-
-    def _speed(self, count: int) -> str:
-        done = self.work[count]
-        each = 100 * done / count
-        return f"together {done:.1f} times what one does alone, each at {each:.0f} % of its speed"
+    def _tell(self, why: str) -> None:
+        """Say what it does, where that is news."""
+        levels = self._known()
+        near = [level for level in levels if 0.8 < level.count / max(1.0, self._aim) < 1.25]
+        speed = f": {_speed(levels, near[0])}" if near and near[0].count > 1.2 else ""
+        news = round(2 * math.log2(self._aim)), self._room
+        at_work = round(self._aim)
+        more = f", {at_work} of them at work" if self.wanted > at_work + 1 else ""
+        self.line = f"{self.wanted} at a time{more} ({why}){speed}{self._hint()}"
+        if news != self._told:
+            self._told = news
+            self._report(self.line)
 
     def _hint(self) -> str:
         """Where most of the card stays empty, a smaller one would do."""
-        used = self._vram * self.wanted
+        used = self._peak * self.wanted
         if not used or not self._total or used * 4 > self._total:
             return ""
         gib = 1 << 30
@@ -224,3 +366,28 @@ class Pack:
             f"; they use {used / gib:.1f} of {self._total / gib:.0f} GiB: a smaller GPU, or a "
             "slice of one, may do as well"
         )
+
+
+def choose(levels: Sequence[Level]) -> Level:
+    """The fewest that get nearly as much done as any number."""
+    best = levels[0]
+    for level in levels[1:]:
+        if level.work >= best.work * (1 + NEEDED_GAIN * math.log2(level.count / best.count)):
+            best = level
+    return best
+
+
+def _jump(use: float | None) -> float:
+    """From one to how many at once: if it keeps the GPU busy for a third of the time, there is
+    room for more than three, since kernels of several programs run beside each other."""
+    if use is None:
+        return 4.0
+    return 8.0 if use < 0.3 else 4.0 if use < 0.8 else 2.0
+
+
+def _speed(levels: Sequence[Level], level: Level) -> str:
+    done, count = level.work, level.count
+    each = 100 * done / count
+    if levels[0].count > 1.2:
+        return f"each at {each:.0f} % of its speed with {levels[0].count:.0f}"
+    return f"together {done:.1f} times what one does alone, each at {each:.0f} % of its speed"

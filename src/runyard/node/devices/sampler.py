@@ -242,7 +242,9 @@ def _card(driver: Driver, name: str) -> dict[str, Any]:
     device = driver.device(name)
     total, used = (0, 0) if device is None else driver.memory(device) or (0, 0)
     model = "" if device is None else driver.model(device)
-    return {"name": name, "model": model, "total": total, "used": used}
+    index = None if device is None else driver.index(device)
+    told = {} if index is None else {"index": index}
+    return {"name": name, "model": model, "total": total, "used": used, **told}
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import socket
 import time
 from collections import deque
 
+from runyard.node.link.lookup import find_address
 from runyard.node.system.loop import READ, WRITE
 from runyard.proof import LONGEST_ANSWER
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from runyard.node.link.lookup import Address, Lookup
     from runyard.node.link.place import Server, ServerAddress
     from runyard.node.system.loop import Loop, Timer
     from runyard.proof import Question
@@ -96,6 +98,7 @@ class Channel:
     def __init__(self, loop: Loop, place: Server) -> None:
         self._loop = loop
         self._place = place
+        self._lookup: Lookup | None = None
         self._socket: socket.socket | None = None
         self._tls: TlsBytes | None = None
         self._questions: list[Question] = []
@@ -134,7 +137,7 @@ class Channel:
                 self._outgoing += self._sealed(self._encoded(request))
                 self._write()
             self._watch_time()
-        elif self._retry is None:
+        elif self._retry is None and self._lookup is None:
             self._connect()
 
     def announce_leaving(self, claim: dict[str, Any]) -> None:
@@ -162,14 +165,22 @@ class Channel:
         if address is None:
             self._wait_and_retry()
             return
+        self._lookup = find_address(
+            self._loop, address.host, address.port, lambda target: self._begin(address, target)
+        )
+
+    def _begin(self, address: ServerAddress, target: Address | None) -> None:
+        self._lookup = None
+        if target is None:
+            self._wait_and_retry()
+            return
         try:
-            info = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
-            made = socket.socket(info[0], socket.SOCK_STREAM)
+            made = socket.socket(target[0], socket.SOCK_STREAM)
             made.setblocking(False)
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._tls = begin_tls(address) if address.scheme == "https" else None
             with contextlib.suppress(BlockingIOError):
-                made.connect(info[4])
+                made.connect(target[1])
         except OSError:
             self._wait_and_retry()
             return
@@ -318,6 +329,9 @@ class Channel:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+        if self._lookup is not None:
+            self._lookup.cancel()
+            self._lookup = None
         if self._socket is not None:
             self._loop.forget(self._socket.fileno())
             self._socket.close()

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         def is_outdated(self, token: str) -> bool: ...
 
 
+# As in runyard.proof, which is one more file for an agent to load at its start.
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _RESCUE_EVERY = 5.0
 # Names the file in which a job's first node says where it relays.

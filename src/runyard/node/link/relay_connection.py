@@ -7,6 +7,7 @@ import time
 from functools import partial
 
 from runyard.node.link.channel import begin_tls, parse_answer
+from runyard.node.link.lookup import find_address
 from runyard.node.system.loop import READ, WRITE
 from runyard.proof import LONGEST_ANSWER
 
@@ -14,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from runyard.node.link.lookup import Address, Lookup
     from runyard.node.link.place import Place, ServerAddress
     from runyard.node.system.loop import Loop
     from runyard.proof import Question
@@ -41,6 +43,7 @@ class RelayConnection:
         self._place = place
         self._on_end = on_end
         self._client = _made_quick(client)
+        self._lookup: Lookup | None = None
         self._server: socket.socket | None = None
         self._server_address: ServerAddress | None = None
         self._questions: list[Question] = []
@@ -64,15 +67,21 @@ class RelayConnection:
             self._connect(self._server_address)
 
     def _connect(self, address: ServerAddress) -> None:
+        self._lookup = find_address(self._loop, address.host, address.port, self._reach)
+
+    def _reach(self, target: Address | None) -> None:
+        self._lookup = None
+        if target is None:
+            self._try_later()
+            return
         try:
-            info = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
-            made = _made_quick(socket.socket(info[0], socket.SOCK_STREAM))
+            made = _made_quick(socket.socket(target[0], socket.SOCK_STREAM))
         except OSError:
             self._try_later()
             return
         self._server = made
         try:
-            made.connect(info[4])
+            made.connect(target[1])
         except BlockingIOError:
             self._loop.watch(made.fileno(), WRITE, self._on_connected)
         except OSError:
@@ -90,6 +99,9 @@ class RelayConnection:
         self._on_end(self)
 
     def _drop_server(self) -> None:
+        if self._lookup is not None:
+            self._lookup.cancel()
+            self._lookup = None
         if self._server is not None:
             self._loop.forget(self._server.fileno())
             self._server.close()

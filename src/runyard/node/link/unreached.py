@@ -111,8 +111,8 @@ def explain(home: str) -> str:
             pass
     except (OSError, ValueError) as error:
         return (
-            f"{here} does not reach the server at {url} on {host} ({error}): `runyard server "
-            "restart --listen cluster` opens it, `runyard server submit` runs it on a compute node"
+            f"{here} does not reach the server at {url} on {host} ({error}): a firewall may be "
+            "between them; `runyard server submit` runs it on a compute node"
         )
     refusal = _refusal(url, discovery) if url.startswith("https:") else None
     if refusal:

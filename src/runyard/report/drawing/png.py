@@ -130,11 +130,11 @@ def _dashed(line: Line) -> list[tuple[tuple[float, float], ...]]:
     assert line.dashes is not None
     length = ((to_x - x) ** 2 + (to_y - y) ** 2) ** 0.5
     on, off = line.dashes
-    found, at = [], 0.0
+    pieces, at = [], 0.0
     while at < length:
         end = min(length, at + on)
-        found.append(tuple(
+        pieces.append(tuple(
             (x + (to_x - x) * part / length, y + (to_y - y) * part / length) for part in (at, end)
         ))  # fmt: skip
         at += on + off
-    return found
+    return pieces

@@ -24,7 +24,7 @@ class Scale:
     is_log: bool = False
 
     def __call__(self, value: float) -> float:
-        low, high, value = (self._bent(one) for one in (self.low, self.high, value))
+        low, high, value = (self._bent(number) for number in (self.low, self.high, value))
         share = 0.5 if high == low else min(1.0, max(0.0, (value - low) / (high - low)))
         return self.begin + share * (self.end - self.begin)
 
@@ -73,10 +73,12 @@ def _steps(low: float, high: float, about: int) -> list[float]:
         return [low]
     rough = width / max(1, about)
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next((one * power for one in (1, 2, 2.5, 5, 10) if one * power >= rough), 10 * power)
+    step = next(
+        (factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough), 10 * power
+    )
     first = math.ceil(low / step - 1e-9)
-    found: list[float] = []
-    while first * step <= high + step * 1e-9 and len(found) < 50:
-        found.append(first * step)
+    ticks: list[float] = []
+    while first * step <= high + step * 1e-9 and len(ticks) < 50:
+        ticks.append(first * step)
         first += 1
-    return found
+    return ticks

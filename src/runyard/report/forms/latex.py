@@ -50,9 +50,9 @@ def latex_table(table: Table, caption: str) -> str:
 
 
 def _caption(section: Section, table: Table) -> str:
-    said = " ".join(section.words)
+    words = " ".join(section.words)
     name = section.title if len(section.tables) == 1 else f"{section.title}: {table.title}"
-    return f"{name}. {said}".strip() if said else f"{name}."
+    return f"{name}. {words}".strip() if words else f"{name}."
 
 
 def plain(text: str) -> str:

@@ -38,7 +38,7 @@ def markdown_table(table: Table) -> str:
 
 def _plain(text: str) -> str:
     """As it is to be read: what Markdown or HTML would take for its own is marked."""
-    kept = "".join(letter if letter.isprintable() else " " for letter in text)
+    plain = "".join(letter if letter.isprintable() else " " for letter in text)
     for letter in "\\`*_[]<>|#":
-        kept = kept.replace(letter, f"\\{letter}")
-    return kept
+        plain = plain.replace(letter, f"\\{letter}")
+    return plain

@@ -53,23 +53,23 @@ footer{color:var(--soft);font-size:13px;margin-top:20px}
 
 def page(report: Report) -> str:
     """The whole file; the numbers behind it are in it as JSON, but for the rows of trials."""
-    drawn = {one.name: svg(one, styled=True) for one in pictures(report)}
-    notes = "".join(f'<p class="note">{_text(one)}</p>' for one in report.notes)
+    drawn = {picture.name: svg(picture, styled=True) for picture in pictures(report)}
+    notes = "".join(f'<p class="note">{_text(note)}</p>' for note in report.notes)
     figures = "".join(
         f"<div><dt>{_text(name)}</dt><dd>{_text(value)}</dd></div>"
         for name, value in in_short(report)
     )
     made = time.strftime("%Y-%m-%d %H:%M", time.localtime(report.made_at))
     # Within a script nothing but its end is read as markup.
-    told = {name: value for name, value in report.to_json().items() if name != "trials"}
-    numbers = json.dumps(told, default=str).replace("<", "\\u003c")
+    record = {name: value for name, value in report.to_json().items() if name != "trials"}
+    numbers = json.dumps(record, default=str).replace("<", "\\u003c")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{_text(report.title)}</title><style>{_style()}</style></head>\n<body><main>"
         f'<h1>{_text(report.title)}</h1><p class="soft">{_text(" · ".join(report.about))}</p>'
         f'{notes}<dl class="figures">{figures}</dl>\n'
-        + "\n".join(_section(one, drawn) for one in sections(report))
+        + "\n".join(_section(section, drawn) for section in sections(report))
         + f"\n<footer>Made by runyard on {made}.</footer></main>"
         f'<script type="application/json" id="report">{numbers}</script></body></html>\n'
     )
@@ -91,9 +91,9 @@ def _style() -> str:
 
 
 def _section(section: Section, drawn: Mapping[str, str]) -> str:
-    words = "".join(f"<p>{_text(one)}</p>" for one in section.words)
-    points = "".join(f"<li>{_text(one)}</li>" for one in section.points)
-    tables = "".join(_table(one, titled=len(section.tables) > 1) for one in section.tables)
+    words = "".join(f"<p>{_text(word)}</p>" for word in section.words)
+    points = "".join(f"<li>{_text(point)}</li>" for point in section.points)
+    tables = "".join(_table(table, titled=len(section.tables) > 1) for table in section.tables)
     figures = "".join(
         f'<figure tabindex="0">{drawn[name]}</figure>' for name in section.plots if name in drawn
     )

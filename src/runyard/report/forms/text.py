@@ -74,8 +74,8 @@ def table_lines(table: Table, width: int) -> Iterator[str]:
         yield ("  " + (" " * _GAP).join(cells)).rstrip()
         if row is not table.head and fit < len(widths):
             rest = zip(table.head[fit:], row[fit:], strict=True)
-            told = "  ".join(f"{name}={value}" for name, value in rest if value)
-            yield from textwrap.wrap(told, width - 1, initial_indent=" " * 6,
+            rest_line = "  ".join(f"{name}={value}" for name, value in rest if value)
+            yield from textwrap.wrap(rest_line, width - 1, initial_indent=" " * 6,
                                      subsequent_indent=" " * 6, break_long_words=False,
                                      break_on_hyphens=False)  # fmt: skip
 

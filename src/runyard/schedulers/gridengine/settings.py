@@ -15,5 +15,5 @@ class SiteNames:
     cores: str = setting(
         Text("NAME"), "the parallel environment whose slots are all on one host", "smp"
     )
-    memory: str = setting(Text("NAME"), "the resource that memory is asked by", "h_vmem")
-    gpu: str = setting(Text("NAME"), "the resource that GPUs are asked by", "gpu")
+    memory: str = setting(Text("NAME"), "the resource that stands for memory", "h_vmem")
+    gpu: str = setting(Text("NAME"), "the resource that stands for GPUs", "gpu")

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 _END_SECONDS = 5.0
 _CANCEL_SECONDS = 30.0
+_TIME = "%Y-%m-%dT%H:%M:%S"
+_EXPORT = "SLURM_EXPORT_ENV"
+# From 26.05 on the job's script has a step's number too; -5 in 32 bits without a sign.
+_BATCH_STEPS = ("-5", "4294967291")
 # What a step says of itself: one that was entered by srun (`runyard gauge`, `runyard shell`) has
 # one node, and a new srun would believe that it may have no more.
 _OF_A_STEP = (
@@ -43,7 +47,8 @@ class Job(JobEnvironment):
         self.rank = self._number("SLURM_PROCID", 0)
         self.local_rank = self._number("SLURM_LOCALID", 0)
         self.tasks = self._number("SLURM_NTASKS", 1)
-        self.step_id = say("SLURM_STEP_ID") or None
+        step = say("SLURM_STEP_ID")
+        self.step_id = None if not step or step in _BATCH_STEPS else step
         with contextlib.suppress(KeyError, ValueError):
             # Zero is how a job without a limit may be written.
             self.end = float(environ["SLURM_JOB_END_TIME"]) or None
@@ -70,17 +75,20 @@ class Job(JobEnvironment):
     def find_end(self) -> float | None:
         """Older releases set no variable for it; a process that cannot learn it has no end."""
         with contextlib.suppress(KeyError, ValueError):
-            return float(self.environ["SLURM_JOB_END_TIME"]) or None
+            end = float(self.environ["SLURM_JOB_END_TIME"])
+            return _by_our_clock(self._number("SLURM_JOB_START_TIME", 0), end) if end else None
         if self.own_id is None:
             return None
         import subprocess
 
         with contextlib.suppress(OSError, subprocess.SubprocessError, ValueError):
-            words = ["squeue", "--noheader", "--jobs", self.own_id, "--format", "%e"]
+            words = ["squeue", "--noheader", "--jobs", self.own_id, "--format", "%S|%e"]
             answer = subprocess.run(
                 words, capture_output=True, text=True, timeout=_END_SECONDS, check=True
             )
-            return time.mktime(time.strptime(answer.stdout.strip(), "%Y-%m-%dT%H:%M:%S"))
+            times = [time.strptime(word, _TIME) for word in answer.stdout.strip().split("|")]
+            start, end = map(time.mktime, times)
+            return _by_our_clock(start, end)
         return None
 
     def memory_mb(self, cpus: int) -> int | None:
@@ -93,11 +101,13 @@ class Job(JobEnvironment):
         return {"SLURM_TMPDIR": path}
 
     def step_environ(self) -> dict[str, str]:
+        # sbatch --export=NONE leaves it to the job: srun would give its tasks no variable of ours.
+        environ = {name: value for name, value in self.environ.items() if name != _EXPORT}
         if self.step_id is None:
-            return super().step_environ()
+            return environ
         return {
             name: value
-            for name, value in self.environ.items()
+            for name, value in environ.items()
             if name not in _OF_A_STEP and not name.startswith(("SLURM_STEP", "SLURM_CPU_BIND"))
         }
 
@@ -130,6 +140,13 @@ class Job(JobEnvironment):
         if jobs:
             _ask("scancel", "--state=PENDING", *jobs)
         return bool(jobs)
+
+
+def _by_our_clock(start: float, end: float) -> float:
+    """Slurm tells both by the controller's clock, which may be ahead of this node's. No process of
+    a job begins before the job does: what is left is at most the whole of it. `start`: 0 where it
+    is not known."""
+    return min(end, time.time() + end - start)
 
 
 def first_host(hosts: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from runyard.reading.units import read_whole
@@ -10,6 +11,8 @@ from runyard.schedulers.slurm.commands import ask, for_reading
 from runyard.schedulers.slurm.values import read_cpu_time, read_size, read_time
 
 _FIELDS = "%A|%F|%K|%S|%C|%m|%N|%b|%j"
+# Before each resource of a list: gres:gpu:1 in 22.05, gres/gpu:1 from 24.11 on.
+_GRES = re.compile(r"(?:^|(?<=,))gres[:/]")
 _SECONDS = 15.0
 _AT_A_TIME = 200
 
@@ -66,7 +69,7 @@ def _task(parts: list[str], figures: tuple[float, int] | None) -> RunningTask:
         nodes=nodes,
         cpus=read_whole(cpus) or 1,
         memory=read_size(memory),
-        gpus=None if gpus in ("", "N/A", "(null)") else gpus.removeprefix("gres:"),
+        gpus=None if gpus in ("", "N/A", "(null)") else _GRES.sub("", gpus),
         started=read_time(start),
         cpu_seconds=None if figures is None else figures[0],
         memory_peak=None if figures is None else figures[1] or None,

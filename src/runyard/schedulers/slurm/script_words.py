@@ -20,11 +20,15 @@ _WHOLE_JOB = (
     "for name in $(env | sed -n 's/^\\(SLURM_STEP[A-Z_]*\\|SLURM_CPU_BIND[A-Z_]*\\)=.*/\\1/p'); do",
     "  unset $name",
     "done",
-    "unset SLURM_NTASKS SLURM_NPROCS SLURM_TASKS_PER_NODE SLURM_NTASKS_PER_NODE SLURM_DISTRIBUTION",
+    "unset SLURM_TASKS_PER_NODE SLURM_NTASKS_PER_NODE SLURM_DISTRIBUTION",
     'nodes=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%N)',
     'count=$(scontrol show hostnames "$nodes" | wc -l)',
+    # From 24.11 on srun inherits the CPUs of a task, and waits for ever where it has to guess how
+    # many tasks there are ("Requested nodes are busy").
+    'tasks=$(squeue --noheader --jobs="$SLURM_JOB_ID" --Format=NumTasks | tr -d " ")',
     "export SLURM_JOB_NODELIST=$nodes SLURM_NODELIST=$nodes",
     "export SLURM_JOB_NUM_NODES=$count SLURM_NNODES=$count",
+    "export SLURM_NTASKS=$tasks SLURM_NPROCS=$tasks",
 )
 _EACH_NODE = """\
 codes="$(mktemp -d "$job/codes.XXXXXX")" || exit 1

@@ -42,15 +42,17 @@ def setting_name(word: str) -> str:
 
 @dataclass(frozen=True)
 class Accounting:
-    """What tells about jobs that have ended."""
+    """Where figures of ended jobs come from."""
 
     sacct: str = setting(
         Word("yes", "no", "unknown"), "whether there is an accounting database", "unknown",
         probe="accounting",
     )  # fmt: skip
-    usage_command: str | None = setting(Text("COMMAND"), "what shows the hours that were used")
+    usage_command: str | None = setting(Text("COMMAND"), "the command that shows the hours used")
     efficiency_command: str | None = setting(
-        Text("COMMAND"), "what shows a job's efficiency; the job's number follows", "seff"
+        Text("COMMAND"),
+        "the command that shows a job's efficiency; the job's number is appended",
+        "seff",
     )
 
     @property

@@ -1,1 +1,1 @@
-"""Owns the methods that suggest points; they see coordinates and category indexes alone."""
+"""Owns the methods that suggest points; they see only coordinates and indexes of categories."""

@@ -1,4 +1,4 @@
-"""Where to look next: the logarithm of the expected improvement, and the search for its maximum."""
+"""The acquisition function (log of the expected improvement), and the search for its maximum."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ STEPS = 20  # of the refinement along smooth coordinates
 
 
 class Acquisition:
-    """Log of the expected improvement over `best`, times the chance that constraints are kept."""
+    """Log of: expected improvement over `best`, times the probability that constraints hold."""
 
     def __init__(
         self, value: Posterior | None, best: float, constraints: list[tuple[Posterior, float]]
     ):
         self.value = value
         self.best = best
-        self.constraints = constraints  # with the bound at which each is just kept
+        self.constraints = constraints  # with the bound at which each just holds
 
     def __call__(self, rows: Array) -> Array:
         from scipy.special import log_ndtr
@@ -60,7 +60,7 @@ class Acquisition:
 
 
 def log_gain(z: Array) -> Array:
-    """log(φ(z) + z Φ(z)), also where it is far below the smallest float."""
+    """log(φ(z) + z Φ(z)), also if φ(z) + z Φ(z) is far below the smallest float."""
     from scipy.special import erfcx, ndtr
 
     z = np.asarray(z, dtype=float)
@@ -87,7 +87,7 @@ def gain_rate(z: float) -> float:
 
 
 def perturbed(coordinates: Coordinates, best: Array, rng: np.random.Generator) -> Array:
-    """Points that differ from one of the best in some coordinates, by little or more."""
+    """Points that differ from one of the best in some coordinates, by various amounts."""
     count = coordinates.count
     rows = best[rng.integers(len(best), size=NEAR)].copy()
     share = rng.choice([1 / count, min(1.0, 3 / count), 0.5, 1.0], size=(NEAR, 1))
@@ -107,7 +107,7 @@ def maximise(
     best: Array,
     rng: np.random.Generator,
 ) -> list[Array]:
-    """Rows from the most promising down; the first few are refined."""
+    """Rows in order, the most promising first; the first few are refined."""
     rows = np.vstack(
         [
             coordinates.sobol(SPREAD, rng.integers(2**32, size=4).tolist()),
@@ -124,14 +124,14 @@ def maximise(
 
 
 def distant(rows: Array, order: np.ndarray[tuple[int], np.dtype[np.intp]], count: int) -> list[int]:
-    """The best that are not next to a better one that is already among them."""
-    found: list[int] = []
+    """The best rows, without those next to a better row."""
+    chosen: list[int] = []
     for index in order[:256].tolist():
-        if all(np.abs(rows[index] - rows[other]).max() > 0.05 for other in found):
-            found.append(index)
-        if len(found) == count:
+        if all(np.abs(rows[index] - rows[other]).max() > 0.05 for other in chosen):
+            chosen.append(index)
+        if len(chosen) == count:
             break
-    return found
+    return chosen
 
 
 def refine(
@@ -158,7 +158,7 @@ def slide(
     row: Array,
     score: float,
 ) -> tuple[Array, float]:
-    """Uphill along the smooth coordinates, the others as they are."""
+    """Climb along the smooth coordinates; the others stay fixed."""
     from scipy.optimize import minimize
 
     smooth = coordinates.is_smooth
@@ -171,7 +171,7 @@ def slide(
         value, slope = with_slope(whole)
         return -value, -slope[smooth]
 
-    found = minimize(
+    result = minimize(
         downhill,
         row[smooth],
         jac=True,
@@ -179,8 +179,8 @@ def slide(
         bounds=[(0.0, 1.0)] * int(smooth.sum()),
         options={"maxiter": STEPS, "maxfun": 2 * STEPS},
     )
-    if not np.isfinite(found.fun) or -found.fun <= score:
+    if not np.isfinite(result.fun) or -result.fun <= score:
         return row, score
     moved = row.copy()
-    moved[smooth] = np.clip(found.x, 0.0, 1.0)
-    return moved, -float(found.fun)
+    moved[smooth] = np.clip(result.x, 0.0, 1.0)
+    return moved, -float(result.fun)

@@ -1,7 +1,7 @@
 """`bayes`: a Gaussian process, with draws of TPE mixed in.
 
-Hyper-parameters are those of the first n results, n growing by a twentieth at a time: they hang on
-the results alone, so an engine that was started again goes on as the first would have.
+Hyper-parameters are those of the first n results; n grows by a twentieth at a time. They depend
+only on the results, so a restarted engine continues as the first one would have.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from runyard.search.engines.warping import standardise, warp
 from runyard.search.space import Point, Space
 
 TPE_SHARE = 0.3
-MOST_RESULTS, MOST_LEAVES = 2_000, 30  # beyond these TPE alone
+MOST_RESULTS, MOST_LEAVES = 2_000, 30  # beyond these, only TPE suggests
 KEPT = 400  # points in the model
-FITTED = 200  # points by which hyper-parameters are chosen
-REFITS = 20  # hyper-parameters are chosen anew after every n / REFITS results
+FITTED = 200  # points that choose the hyper-parameters
+REFITS = 20  # hyper-parameters are chosen again after every n / REFITS results
 
 
 class BayesEngine:
@@ -65,8 +65,8 @@ class BayesEngine:
 
     def model_rows(self, pending: Sequence[Point], rng: np.random.Generator) -> list[Array]:
         targets = targets_of(self.results, self.width)
-        kept = kept_points(targets[:, 0], KEPT, self.seed)
-        x, targets = points(self.results)[kept], targets[kept]
+        indices = kept_points(targets[:, 0], KEPT, self.seed)
+        x, targets = points(self.results)[indices], targets[indices]
         waiting = np.array(list(pending[-KEPT:]), dtype=float).reshape(-1, self.coordinates.count)
         posteriors = []
         bounds = []
@@ -93,14 +93,14 @@ class BayesEngine:
         due = schedule(len(self.results))
         if self.kernels[0] != due or len(self.kernels[1]) != self.width:
             targets = targets_of(self.results[:due], self.width)
-            kept = kept_points(targets[:, 0], FITTED, self.seed)
-            x = points(self.results[:due])[kept]
+            indices = kept_points(targets[:, 0], FITTED, self.seed)
+            x = points(self.results[:due])[indices]
             self.kernels = (
                 due,
                 [
                     fit_kernel(
                         x,
-                        scaled(targets[kept, index], is_constraint=index > 0)[0],
+                        scaled(targets[indices, index], is_constraint=index > 0)[0],
                         self.coordinates.is_categorical,
                     )
                     for index in range(self.width)
@@ -110,7 +110,7 @@ class BayesEngine:
 
 
 def targets_of(results: Sequence[Result], width: int) -> Array:
-    """Value and constraints of each result; what failed counts as the worst seen."""
+    """Value and constraints of each result; a failed one counts as the worst seen."""
     rows = np.full((len(results), width), np.nan)
     for index, result in enumerate(results):
         row = [result.values[0] if result.is_usable else np.nan, *result.constraints]
@@ -128,7 +128,7 @@ def points(results: Sequence[Result]) -> Array:
 
 
 def scaled(column: Array, is_constraint: bool) -> tuple[Array, float]:
-    """A column as the model wants it, and where its zero went."""
+    """A column scaled for the model, and the scaled value of zero."""
     if not is_constraint:
         return warp(column), 0.0
     deviation = float(column.std())

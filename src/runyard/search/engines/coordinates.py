@@ -12,14 +12,14 @@ from runyard.search.space import Leaf, Point, Space
 
 Array = NDArray[np.float64]
 
-MESH = 2048  # how finely the steps of a quantised leaf are looked for
+MESH = 2048  # resolution of the search for the steps of a quantised leaf
 GLANCE = 64  # of the mesh tell a leaf without steps
-MANY_CATEGORIES = 16  # beyond this a random part of them is looked at
+MANY_CATEGORIES = 16  # beyond this, only a random part of them is used
 MANY_LEVELS = 512  # beyond this a quantised leaf is as good as continuous
 
 
 def snapping_table(leaf: Leaf) -> Array | None:
-    """What each stretch of [0, 1] snaps to; None for a leaf without steps, or with very many."""
+    """The value that each part of [0, 1] snaps to; None for a leaf without steps, or very many."""
     mesh = (np.arange(MESH) + 0.5) / MESH
     snapped = np.empty(MESH)
     for index, place in enumerate(mesh.tolist()):
@@ -37,12 +37,12 @@ class Coordinates:
         self.count = len(leaves)
         self.categories = np.array([leaf.categories for leaf in leaves], dtype=np.int64)
         self.is_categorical = np.array([leaf.is_categorical for leaf in leaves], dtype=bool)
-        found = {
+        tables = {
             index: snapping_table(leaf)
             for index, leaf in enumerate(leaves)
             if not leaf.is_categorical
         }
-        self.tables = {index: table for index, table in found.items() if table is not None}
+        self.tables = {index: table for index, table in tables.items() if table is not None}
         self.steps = {index: np.unique(table) for index, table in self.tables.items()}
         self.is_stepped = np.isin(np.arange(self.count), list(self.tables))
         self.is_smooth = ~self.is_categorical & ~self.is_stepped
@@ -71,12 +71,12 @@ class Coordinates:
         return self.of_units(sobol(self.count, count, seed, skip))
 
     def point(self, row: Array) -> Point:
-        """The exact point of a row: as it would be read back from the settings it stands for."""
+        """The exact point of a row: the one that its settings encode to."""
         return self.space.snap(tuple(float(value) for value in row))
 
     def neighbours(self, row: Array, rng: np.random.Generator) -> Array:
         """Every change of one category; for a stepped leaf the steps next to it, and a far one."""
-        found = []
+        rows = []
         for leaf in np.flatnonzero(~self.is_smooth).tolist():
             others = self.choices(leaf)
             if self.is_stepped[leaf]:
@@ -88,5 +88,5 @@ class Coordinates:
             for other in others[others != row[leaf]]:
                 changed = row.copy()
                 changed[leaf] = other
-                found.append(changed)
-        return np.array(found).reshape(-1, self.count)
+                rows.append(changed)
+        return np.array(rows).reshape(-1, self.count)

@@ -1,6 +1,6 @@
-"""No point twice, as far as the space has others: compared by what they decode to.
+"""Avoids repeated points while the space has others; points are compared by their values.
 
-The engines keep to it for what they are told of, and the server for everything it has handed out.
+The engines do this for the points that they know, the server for all that it has handed out.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from runyard.search.engines.coordinates import Array, Coordinates
 from runyard.search.space import Point
 
 TRIES = 64
-SMALL = (
-    20_000  # a space of so few points is gone through from end to end before a point is repeated
-)
+SMALL = 20_000  # in a space of so few points, all are tried before a point is repeated
 
 
 class Taken:
@@ -31,7 +29,7 @@ class Taken:
         self.points |= self.snapped(points)
 
     def snapped(self, points: Iterable[Point]) -> set[Point]:
-        """As their values are. In a space without end too: the corners of it are found again."""
+        """Points as their values. Also in an infinite space, because its corners can come again."""
         return {self.coordinates.space.snap(point) for point in points}
 
     def first_fresh(

@@ -1,4 +1,4 @@
-"""Methods that look at no result: independent draws, and points that fill the space evenly."""
+"""Methods that use no results: independent draws, and points that fill the space evenly."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runyard.search.space import Point, Space
 
 
 class _Blind:
-    """Takes results, and learns nothing from them."""
+    """Accepts results, but learns nothing from them."""
 
     def __init__(self, space: Space, seed: int) -> None:
         self.space = space
@@ -23,7 +23,7 @@ class _Blind:
 
 
 class RandomEngine(_Blind):
-    """The n-th draw hangs on the seed and on n alone."""
+    """The n-th draw depends only on the seed and on n."""
 
     def suggest(self, pending: Sequence[Point], count: int, number: int) -> list[Point]:
         del pending

@@ -1,7 +1,7 @@
-"""CMA-ES, from the library that Optuna takes it from; categories by how often they do well.
+"""CMA-ES, from the library that Optuna uses; categories are drawn by how often they did well.
 
-Results are told in the order of ending, a population at a time, whoever suggested them: so the
-state is a function of the results, and can be built again from the ledger.
+It gets results in the order in which trials ended, one population at a time, whoever suggested
+them. So its state is a function of the results, and can be rebuilt from the ledger.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from runyard.search.space import Point, Space
 if TYPE_CHECKING:
     from cmaes import CMA
 
-TRIES = 4  # draws before a point that was had already gives way to a random one
+TRIES = 4  # draws before a repeated point is replaced by a random one
 WIDTH = 0.3  # of the first population, the space being 1 wide
-RECENT = 8  # populations whose better half says which categories are good
+RECENT = 8  # populations whose better half decides which categories are good
 
 
 class EvolutionEngine:
@@ -58,7 +58,7 @@ class EvolutionEngine:
         for result in results:
             broken = sum(max(0.0, bound) for bound in result.constraints if bound == bound)
             value = result.values[0] if result.is_usable else LARGEST
-            # A broken constraint is worse than any value, and the less broken is the better.
+            # A violated constraint is worse than any value; a smaller violation is better.
             value = LARGEST * (1 + min(1.0, broken / (1 + broken))) if broken else value
             self.waiting.append((result.point, float(np.clip(value, -LARGEST, 2 * LARGEST))))
             if len(self.waiting) == self.population:

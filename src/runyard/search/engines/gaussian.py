@@ -1,7 +1,7 @@
-"""A small Gaussian process: Matérn 5/2, a length scale a coordinate, categories by mismatch.
+"""A small Gaussian process: Matérn 5/2, one length scale per coordinate, categories by mismatch.
 
 The squared distance of two points is the sum, over coordinates, of the squared difference (for a
-number) or 1 where they differ (for a category), each over its squared length scale.
+number) or 1 if they differ (for a category), each divided by its squared length scale.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ROOT5 = 5**0.5
 FIT_STEPS = 40
 
 # Priors, as normal distributions of logarithms. Length scales grow with the root of the dimension,
-# since distances in the unit cube do: else everything is far from everything in ten dimensions.
+# since distances in the unit cube do: otherwise all points are far apart in ten dimensions.
 LENGTH_AT_ONE, LENGTH_SPREAD = 0.3, 1.0
 # Two random numbers of [0, 1] are 0.4 apart at root mean square; two categories mostly 1.
 CATEGORY_LENGTH = 2.2
@@ -34,7 +34,7 @@ class Kernel:
 
 
 def differences(a: Array, b: Array, is_categorical: NDArray[np.bool_]) -> Array:
-    """Squared differences, one matrix a coordinate."""
+    """Squared differences, one matrix per coordinate."""
     apart = a.T[:, :, None] - b.T[:, None, :]
     squares: Array = apart * apart
     squares[is_categorical] = apart[is_categorical] != 0
@@ -53,7 +53,7 @@ def prior_of(is_categorical: NDArray[np.bool_]) -> tuple[Array, Array]:
 
 
 def fit_kernel(x: Array, y: Array, is_categorical: NDArray[np.bool_]) -> Kernel:
-    """The most probable kernel, from two starts; the prior's own if the data says nothing."""
+    """The most probable kernel, from two starts; that of the prior if the data says nothing."""
     from scipy.optimize import minimize
 
     middle, spread = prior_of(is_categorical)
@@ -63,7 +63,7 @@ def fit_kernel(x: Array, y: Array, is_categorical: NDArray[np.bool_]) -> Kernel:
     shorter = middle - np.where(np.arange(len(middle)) < x.shape[1], 1.0, 0.0)
     best, lowest = middle, np.inf
     for start in (middle, shorter):
-        found = minimize(
+        result = minimize(
             surprise,
             start,
             args=(squares, y, middle, spread),
@@ -72,8 +72,8 @@ def fit_kernel(x: Array, y: Array, is_categorical: NDArray[np.bool_]) -> Kernel:
             bounds=bounds,
             options={"maxiter": FIT_STEPS, "maxfun": 2 * FIT_STEPS},
         )
-        if np.isfinite(found.fun) and found.fun < lowest:
-            best, lowest = found.x, float(found.fun)
+        if np.isfinite(result.fun) and result.fun < lowest:
+            best, lowest = result.x, float(result.fun)
     return Kernel(np.exp(best[:-2]), float(np.exp(best[-2])), float(np.exp(best[-1])))
 
 
@@ -107,9 +107,9 @@ def surprise(
 
 
 class Posterior:
-    """What the process knows: results at their values, pending points at their predicted mean.
+    """The posterior: results have their values, pending points their predicted mean.
 
-    A point taken at its predicted mean leaves the mean as it is and takes the doubt away around it.
+    A point at its predicted mean does not change the mean, but removes the uncertainty around it.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class Posterior:
 
 
 def factor(among: Array, kernel: Kernel) -> Array:
-    """Cholesky factor with the noise, and as much more as it takes."""
+    """Cholesky factor with the noise, and with as much more noise as necessary."""
     from scipy.linalg import cholesky
 
     extra = 1e-8 * kernel.scale

@@ -1,4 +1,4 @@
-"""What an engine hears of a trial, and what it must be able to do."""
+"""The result of a trial for an engine, and the protocol of engines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 from runyard.search.space import Point
 
-LARGEST = 1e100  # beyond it values are all the same to an engine: squares of them stay finite
+LARGEST = 1e100  # larger values are cut to this, so that their squares stay finite
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Result:
     number: int
     point: Point
     values: tuple[float, ...]  # to be minimised; () for a trial that failed or has no value
-    constraints: tuple[float, ...] = ()  # each at most 0 where it is kept
+    constraints: tuple[float, ...] = ()  # each is at most 0 if it holds
 
     @property
     def is_usable(self) -> bool:
@@ -27,8 +27,8 @@ class Result:
 class Engine(Protocol):
     """A method of search.
 
-    `suggest` is a function of the seed, of what was added (in its order), of the pending points and
-    of the number: an engine made anew and told the same says the same. No value makes it raise.
+    `suggest` is a function of the seed, the added results in their order, the pending points and
+    the number: a new engine with the same input gives the same points. No value makes it raise.
     """
 
     def add(self, results: Sequence[Result]) -> None: ...

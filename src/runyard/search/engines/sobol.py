@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-DIMENSIONS = 21_201  # as far as scipy's direction numbers go
-LENGTH = 2**30  # and its sequence
+DIMENSIONS = 21_201  # the most dimensions of scipy's direction numbers
+LENGTH = 2**30  # the length of its sequence
 
 
 def sobol(dimensions: int, count: int, seed: Sequence[int], skip: int = 0) -> NDArray[np.float64]:
@@ -21,5 +21,5 @@ def sobol(dimensions: int, count: int, seed: Sequence[int], skip: int = 0) -> ND
     if skip:
         draws.fast_forward(skip)
         return np.asarray(draws.random(count))
-    # From the start scipy wants a power of two, or it warns.
+    # scipy warns if the first request is not a power of two.
     return np.asarray(draws.random(1 << max(0, count - 1).bit_length()))[:count]

@@ -1,8 +1,7 @@
 """Tree-structured Parzen estimator from Optuna; several metrics and constraints too.
 
-The study lives in memory and holds finished trials alone. Pending ones are shown to the sampler as
-running trials that come after all others, whenever they were asked for: so what it says does not
-hang on when it was asked before.
+The study is in memory and has only finished trials. The sampler sees pending ones as running trials
+after all others, whenever they were suggested. So its answer does not depend on earlier calls.
 For several metrics this is Optuna's multi-objective form: unlike NSGA-II it uses every result at
 once and has no generations, which suits a few hundred trials on workers that end at random.
 """
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 START = 10  # results before which points are quasi-random
 CANDIDATES = 32
-TRIES = 4  # draws before a point that was had already gives way to a random one
+TRIES = 4  # draws before a repeated point is replaced by a random one
 
 
 class TpeEngine:
@@ -48,16 +47,16 @@ class TpeEngine:
         self.distributions = self.make_distributions()
 
     def make_distributions(self) -> dict[str, optuna.distributions.BaseDistribution]:
-        found: dict[str, Any] = {}
+        distributions: dict[str, Any] = {}
         for index in range(self.coordinates.count):
             categories = int(self.coordinates.categories[index])
             if not self.coordinates.is_categorical[index]:
-                found[str(index)] = self.optuna.distributions.FloatDistribution(0.0, 1.0)
+                distributions[str(index)] = self.optuna.distributions.FloatDistribution(0.0, 1.0)
             elif categories > 1:
-                found[str(index)] = self.optuna.distributions.CategoricalDistribution(
+                distributions[str(index)] = self.optuna.distributions.CategoricalDistribution(
                     list(range(categories))
                 )
-        return found
+        return distributions
 
     def parameters(self, point: Point) -> dict[str, Any]:
         return {
@@ -136,7 +135,7 @@ class TpeEngine:
 
 
 def pending_last() -> Any:
-    """A storage that shows the pending trials, which it does not keep, after those that it does."""
+    """A storage that shows pending trials, which it does not store, after those that it stores."""
     import optuna
 
     class PendingLast(optuna.storages.InMemoryStorage):
@@ -145,8 +144,8 @@ def pending_last() -> Any:
         def get_all_trials(
             self, study_id: int, deepcopy: bool = True, states: Container[Any] | None = None
         ) -> list[optuna.trial.FrozenTrial]:
-            kept = super().get_all_trials(study_id, deepcopy, states)
+            trials = super().get_all_trials(study_id, deepcopy, states)
             shown = states is None or optuna.trial.TrialState.RUNNING in states
-            return [*kept, *self.pending] if shown else kept
+            return [*trials, *self.pending] if shown else trials
 
     return PendingLast()

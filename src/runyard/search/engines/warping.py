@@ -1,4 +1,4 @@
-"""Values as the Gaussian process wants them: no heavy tail, mean 0, variance 1."""
+"""Transforms values for the Gaussian process: no heavy tail, mean 0, variance 1."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ POWERS = np.linspace(-0.97, 1.93, 59)
 
 
 def warp(values: Array) -> Array:
-    """Order is kept; values far worse than the others are drawn in.
+    """Keeps the order; values far worse than the others are compressed.
 
-    A loss that explodes for some settings says "bad" there and nothing more, and would otherwise
-    take the whole scale for itself.
+    A loss that explodes for some settings only means "bad", and would otherwise dominate the whole
+    scale.
     """
     low, largest = float(values.min()), float(np.abs(values).max())
     spread = float(values.max()) - low
@@ -37,7 +37,7 @@ def standardise(values: Array) -> Array:
 
 
 def straighten(values: Array) -> Array:
-    """Yeo-Johnson with the power after which the values look most normal."""
+    """Yeo-Johnson with the power that makes the values most normal."""
     tried = yeo_johnson(values[None], POWERS[:, None])
     slant = float((np.sign(values) * np.log1p(np.abs(values))).sum())
     fit = (POWERS - 1) * slant - 0.5 * len(values) * np.log(tried.var(axis=1) + 1e-300)
@@ -45,7 +45,7 @@ def straighten(values: Array) -> Array:
 
 
 def yeo_johnson(values: Array, power: Array) -> Array:
-    # The powers where the formula divides by zero, 0 and 2, are not among those that are tried.
+    # The powers 0 and 2, for which the formula divides by zero, are not tried.
     above = ((1 + np.maximum(values, 0)) ** power - 1) / power
     below = -((1 - np.minimum(values, 0)) ** (2 - power) - 1) / (2 - power)
     return np.where(values >= 0, above, below)

@@ -1,1 +1,1 @@
-"""Owns the rules that end or pause a trial before its time: pure, told of every reported value."""
+"""Owns the rules that end or pause a trial early: pure, and called for every reported value."""

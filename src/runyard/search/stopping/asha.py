@@ -1,12 +1,12 @@
 """Asynchronous successive halving, judged on every report.
 
-Rungs stand at min_iter, min_iter * eta, ... below max_iter. At a rung, the best 1/eta of the trials
-that got there so far are worth going on with, and at least one is.
+Rungs are at min_iter, min_iter * eta, ... below max_iter. At a rung, the best 1/eta of the trials
+that have reached it continue, and at least one.
 
-The stopping form ends the others. A trial that came to a rung early, when there was little to
-compare it with, is judged again at its next reports: an early start is no pass for good.
-The promotion form pauses a trial that is not among the best at its rung when it gets there; it goes
-on when others that are worse have made it one of the best.
+The stopping form ends the others. A trial that reached a rung early, when there was little to
+compare it with, is judged again at its next reports.
+The promotion form pauses a trial that is not among the best when it reaches a rung. It continues
+when enough worse trials have reached the rung, so that it is one of the best.
 """
 
 from __future__ import annotations
@@ -15,20 +15,19 @@ import math
 from collections.abc import Sequence
 
 from runyard.search.early_terminate import Asha
-from runyard.search.stopping.decision import Decision
-from runyard.search.stopping.ranks import Ranks
+from runyard.search.stopping.decision import Decision, Ranks
 
 LONGEST = 10**15
 
 
 def rungs_of(rule: Asha) -> list[int]:
     end = rule.max_iter if rule.max_iter is not None else LONGEST
-    found: set[int] = set()
+    rungs: set[int] = set()
     size = float(rule.min_iter)
     while size < end:
-        found.add(int(size))
+        rungs.add(int(size))
         size *= rule.eta
-    return sorted(found)
+    return sorted(rungs)
 
 
 class AshaStopper:
@@ -51,7 +50,7 @@ class AshaStopper:
         if not self.can_pause:
             return Decision.STOP
         if reached == before and trial not in self.paused:
-            return Decision.GO_ON  # it was promoted from here, and that holds until the next rung
+            return Decision.GO_ON  # it was promoted from here, which is valid until the next rung
         self.paused.add(trial)
         return Decision.PAUSE
 
@@ -83,7 +82,7 @@ class AshaStopper:
         self.paused.discard(trial)
 
     def promotable(self) -> int | None:
-        """From the highest rung down, the best of its paused trials, if it is among the kept."""
+        """The best paused trial of the highest rung at which it is among the best 1/eta."""
         if not self.paused:
             return None
         for rung in reversed(range(len(self.rungs))):

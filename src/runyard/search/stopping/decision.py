@@ -1,7 +1,8 @@
-"""What a rule can say to a trial, and what it must be able to do."""
+"""The decisions of a rule about a trial, and the protocol of rules."""
 
 from __future__ import annotations
 
+import bisect
 import enum
 from collections.abc import Sequence
 from typing import Protocol
@@ -14,26 +15,46 @@ class Decision(enum.Enum):
 
 
 class Stopper(Protocol):
-    """A rule with its memory of a sweep. Values are as they were logged; the goal is the rule's.
+    """A rule with its state for one sweep. Values are as logged; the rule knows the goal.
 
-    Told of the same reports in the same order it says the same. A report takes the logarithm of the
-    number of trials, so every report can be judged.
+    The same reports in the same order give the same decisions. The time for a report grows with the
+    logarithm of the number of trials, so every report can be judged.
     """
 
     def report(self, trial: int, index: float, value: float) -> Decision:
-        """Of the trial's `index`-th value. Indexes grow; one that comes again changes nothing."""
+        """The decision for the trial's `index`-th value. A repeated index changes nothing."""
         ...
 
     def restore(self, trial: int, curve: Sequence[tuple[float, float]], is_paused: bool) -> None:
-        """All (index, value) of a trial, as after a restart; if it ended, `ended` is said after."""
+        """All (index, value) of a trial, after a restart; `ended` follows if it has ended."""
         ...
 
     def ended(self, trial: int) -> None:
-        """It will not report again; its values stay what others are compared with."""
+        """The trial will not report again; others are still compared with its values."""
         ...
 
     def promotable(self) -> int | None:
-        """The paused trial that should go on now, if any; it stays paused until `resumed`."""
+        """The paused trial that should continue now, if any; it stays paused until `resumed`."""
         ...
 
     def resumed(self, trial: int) -> None: ...
+
+
+class Ranks:
+    """Values of many trials at one point of their curves, in order: smaller is better. A trial
+    stands here once."""
+
+    def __init__(self) -> None:
+        self.sorted: list[tuple[float, int]] = []
+        self.values: dict[int, float] = {}
+
+    def __len__(self) -> int:
+        return len(self.sorted)
+
+    def add(self, trial: int, value: float) -> None:
+        if trial not in self.values:
+            self.values[trial] = value
+            bisect.insort(self.sorted, (value, trial))
+
+    def value_at(self, place: int) -> float:
+        return self.sorted[place][0]

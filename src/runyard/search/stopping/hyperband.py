@@ -1,8 +1,8 @@
 """W&B's hyperband, exactly: a stopping rule over bands of logged values.
 
-Iteration is the count of finite values of the metric. At a band, every trial of the sweep that got
-so far is compared, in whatever state it is; the threshold is the value at place floor(n / eta) of
-the n, the best first. A running trial is judged at the largest band it passed, and stopped if it is
+An iteration is the number of finite values of the metric. At a band, all trials of the sweep that
+reached it are compared, in any state; the threshold is the value at index floor(n / eta) of the n,
+the best first. A running trial is judged at the largest band it passed, and stopped if it is
 strictly worse than the threshold: `strict` by its value at the band, else by its best so far.
 """
 
@@ -12,32 +12,31 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 
 from runyard.search.early_terminate import Hyperband
-from runyard.search.stopping.decision import Decision
-from runyard.search.stopping.ranks import Ranks
+from runyard.search.stopping.decision import Decision, Ranks
 
 BANDS = 100
-LONGEST = 10**15  # no run logs so often
+LONGEST = 10**15  # no run logs more often
 
 
 def bands_of(rule: Hyperband) -> list[int]:
     """The counts at which trials are compared, ascending. `max_iter` wins over `min_iter`."""
-    # Step by step, as W&B goes: a power would round elsewhere.
-    found: set[int] = set()
+    # Step by step, as W&B does it: a power would round differently.
+    bands: set[int] = set()
     if rule.max_iter is not None and rule.s is not None:
         size = float(rule.max_iter)
         for _ in range(rule.s):
             size /= rule.eta
             if size < 1:
                 break
-            found.add(int(size))
-        return sorted(found)
+            bands.add(int(size))
+        return sorted(bands)
     size = rule.min_iter or 1
     for _ in range(BANDS):
         if size > LONGEST:
             break
-        found.add(int(size))
+        bands.add(int(size))
         size *= rule.eta
-    return sorted(found)
+    return sorted(bands)
 
 
 def place_of_threshold(count: int, eta: float) -> int:
@@ -50,7 +49,7 @@ def judge(
     rule: Hyperband,
     maximize: bool = False,
 ) -> set[int]:
-    """Which of the running trials to stop, from nothing but the values they all logged."""
+    """Which of the running trials to stop, from the logged values only."""
     stopper = HyperbandStopper(rule, maximize)
     for trial, curve in curves.items():
         finite = [value for value in curve if math.isfinite(value)]
@@ -98,7 +97,7 @@ class HyperbandStopper:
             self.note(trial, index, value)
 
     def ended(self, trial: int) -> None:
-        del trial  # a trial counts in whatever state it is
+        del trial  # a trial counts in any state
 
     def promotable(self) -> int | None:
         return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Awaitable
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from starlette.requests import Request
@@ -20,11 +20,8 @@ from runyard.server.http.answers import (
     HttpError,
     answer,
     quick_answer,
-    read_json,
-    read_texts,
-    whole_text,
 )
-from runyard.server.http.routes import Endpoint
+from runyard.server.http.routes import Endpoints
 from runyard.server.jobs import jobs
 from runyard.server.people.api_keys import BEHIND_DOOR, JOB, RUN, handed_out
 from runyard.server.people.permissions import RUNS, may_read
@@ -33,7 +30,7 @@ from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.json_text import is_odd
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import agents, leases, programs, sweeps
-from runyard.server.sweeps.ledger.agents import NewAgent, NoAgent
+from runyard.server.sweeps.ledger.agents import NoAgent
 from runyard.server.sweeps.ledger.claims import Handed
 from runyard.server.sweeps.ledger.new_trials import OWN
 from runyard.server.sweeps.policy.causes import CAUSES
@@ -41,40 +38,106 @@ from runyard.server.sweeps.policy.fitting import Refusal, Room
 from runyard.server.sweeps.serving import heartbeats
 from runyard.server.sweeps.serving.claim_queues import Answer, Plan
 from runyard.server.tracking import going_back
+from runyard.shapes.sweeps import Begun, Claimed, Renewed, Trial
+
+api = Endpoints("agents")
 
 _MOST_SLOTS = 10_000
 _LONGEST_NAME = 200
+_LONGEST_PACKING = 1_000
 # For so long an agent's key goes on after the agent.
 _LAST_SECONDS = 600.0
 
 
+@dataclass
+class NewAgent:
+    token: str
+    host: str
+    pid: int
+    slots: int = 1
+    job: str | None = None
+    node: str | None = None
+    wants_key: bool = False
+
+
+@dataclass
+class Claim:
+    token: str
+    wait: float = 0.0
+    seconds_left: float | None = None
+    seconds_whole: float | None = None
+    has_begun: bool = False
+
+
+@dataclass
+class HeldAttempt:
+    trial: int
+    attempt: int
+    usage: Any = None
+
+
+@dataclass
+class Renewal:
+    running: list[Any]
+    slots: int | None = None
+    packing: str | None = None
+    wants_key: bool = False
+
+
+@dataclass
+class Rewind:
+    trial: int
+    attempt: int
+    saved_at: float | None = None
+    rows: list[str] = field(default_factory=list)
+
+
+@dataclass
+class TrialEnd:
+    trial: int
+    attempt: int
+    exit_code: int
+    ended_at: float
+    cause: str | None = None
+    saved: bool = False
+    usage: Any = None
+
+
+@dataclass
+class Leaving:
+    why: str | None = None
+    leaves_key: bool = False
+
+
+@api.post("/api/sweeps/{key:int}/agents", RUNS, body=NewAgent, answer=Begun)
 async def begin_agent(request: Request) -> Response:
+    """An agent comes."""
     row = await own_sweep(request)
-    given = await read_texts(request)
-    new = NewAgent(
+    body = await arguments.read(request, NewAgent)
+    new = agents.NewAgent(
         user=caller_of(request).key,
         kind=OWN,
-        token=arguments.field(given, "token", str),
-        host=arguments.field(given, "host", str),
-        pid=arguments.field(given, "pid", int),
-        slots=_slots(given) if given.get("slots") else 1,
-        job=_named(given, "job"),
-        node=_named(given, "node"),
+        token=body.token,
+        host=body.host,
+        pid=body.pid,
+        slots=_within_limits(body.slots),
+        job=(body.job or "")[:_LONGEST_NAME] or None,
+        node=(body.node or "")[:_LONGEST_NAME] or None,
     )
     agent = await tracker_of(request).sweeps.begin_agent(row["key"], new)
     return answer(
         {
             "agent": agent["key"],
             "lease_seconds": leases.LEASE_SECONDS,
-            **await _key_for(request, agent, given),
+            **await _key_for(request, agent, wanted=body.wants_key),
         }
     )
 
 
-async def _key_for(request: Request, agent: Row, given: Mapping[str, Any]) -> dict[str, str]:
+async def _key_for(request: Request, agent: Row, *, wanted: bool) -> dict[str, str]:
     """A key for an agent that wants one, and for its programs."""
     caller, tracker = caller_of(request), tracker_of(request)
-    if given.get("wants_key") is not True or not tracker.accounts.may_hand_out(caller):
+    if not wanted or not tracker.accounts.may_hand_out(caller):
         return {}
     kind, what = (JOB, f"job {agent['job']}") if agent["job"] else (RUN, "sweep agent")
     label = f"{what} on {agent['node'] or agent['host']}"
@@ -82,71 +145,75 @@ async def _key_for(request: Request, agent: Row, given: Mapping[str, Any]) -> di
     return {"key": made["key"]}
 
 
+@api.post("/api/agents/{agent:int}/claim", RUNS, body=Claim, answer=Claimed)
 async def claim(request: Request) -> Response:
-    """The next trial; with `wait`, answers when there is one, or at the sweep's end."""
+    """Take the next trial; waits up to `wait` seconds for one. An agent whose job ends says what
+    is left of it, and what there was.
+    """
     agent = await own_agent(request)
     tracker = tracker_of(request)
     queues = tracker.sweeps
     async with queues.queue(agent["sweep"]).door:
-        given = await read_json(request)
+        body = await arguments.read(request, Claim)
         read_at = time.perf_counter()
-        token = whole_text(arguments.field(given, "token", str))
         if tracker.open_wishes and await tracker.read(jobs.is_unwanted, agent):
             return answer({"do": "exit", "why": "its job is to be cancelled"})
-        room = _room(given)
+        room = _room(body)
         if room is not None and (
             why := await tracker.read(programs.look_for_room, agent["sweep"], room)
         ):
             return answer(await _refused(request, agent["sweep"], room, why))
-        wait = arguments.wait_seconds(str(given.get("wait") or 0))
-        found = await queues.claim(agent["key"], token)
-    if wait and found.handed is None and not found.is_over:
-        found = await _while_connected(request, queues.claim(agent["key"], token, wait), found)
-    if found.handed is None:
-        return answer({"do": "exit" if found.is_over else "wait", "why": found.why})
-    told = _handed(await queues.plan(agent["sweep"]), found.handed)
+        wait = arguments.wait_seconds(body.wait)
+        claimed = await queues.claim(agent["key"], body.token)
+    if wait and claimed.handed is None and not claimed.is_over:
+        waiting = queues.claim(agent["key"], body.token, wait)
+        claimed = await _while_connected(request, waiting, claimed)
+    if claimed.handed is None:
+        return answer({"do": "exit" if claimed.is_over else "wait", "why": claimed.why})
+    response = _handed(await queues.plan(agent["sweep"]), claimed.handed)
     # From the request's last byte to the answer on disk: what `benchmarks/handout.py` looks at.
-    told.headers["Server-Timing"] = f"claim;dur={(time.perf_counter() - read_at) * 1e3:.3f}"
-    return told
+    response.headers["Server-Timing"] = f"claim;dur={(time.perf_counter() - read_at) * 1e3:.3f}"
+    return response
 
 
-def _room(given: Mapping[str, Any]) -> Room | None:
+def _room(body: Claim) -> Room | None:
     """Of an agent whose job has an end."""
-    if given.get("seconds_left") is None:
+    if body.seconds_left is None:
         return None
-    left = arguments.field(given, "seconds_left", (int, float))
-    return Room(
-        left=float(left),
-        whole=float(arguments.field(given, "seconds_whole", (int, float))),
-        has_begun=bool(given.get("has_begun")),
-    )
+    if body.seconds_whole is None:
+        raise HttpError(400, "seconds_whole is missing")
+    return Room(left=body.seconds_left, whole=body.seconds_whole, has_begun=body.has_begun)
 
 
 async def _refused(request: Request, sweep: int, room: Room, why: Refusal) -> dict[str, Any]:
     """No trial begins there. An agent that has begun none yet says on its sweep why it goes."""
-    told = {"do": "exit", "refusal": why, "why": "its job ends too soon for another trial"}
+    refusal = {"do": "exit", "refusal": why, "why": "its job ends too soon for another trial"}
     if why == "too-long" and not room.has_begun:
         tracker = tracker_of(request)
-        told["why"] = await tracker.write(programs.note_too_long, sweep, room, time.time())
+        refusal["why"] = await tracker.write(programs.note_too_long, sweep, room, time.time())
         tracker.sweeps.wake(sweep)
-    return told
+    return refusal
 
 
+@api.post("/api/agents/{agent:int}/renew", RUNS, body=Renewal, answer=Renewed)
 async def renew(request: Request) -> Response:
+    """These attempts are alive; answers which are to end, and which the client has ended."""
     agent = await own_agent(request)
-    given = await read_json(request)
-    told = [one for one in arguments.field(given, "running", list) if isinstance(one, dict)]
-    running = [
-        (arguments.field(one, "trial", int), arguments.field(one, "attempt", int)) for one in told
+    body = await arguments.read_as_sent(request, Renewal)
+    held = [
+        arguments.checked(attempt, HeldAttempt)
+        for attempt in body.running
+        if isinstance(attempt, dict)
     ]
-    usages = (read_usage(one.get("usage")) for one in told)
+    usages = {(attempt.trial, attempt.attempt): read_usage(attempt.usage) for attempt in held}
     renewed = await heartbeats.renew(
         tracker_of(request).sweeps,
         agent["key"],
         agent["sweep"],
-        running,
-        slots=_slots(given) if given.get("slots") else None,
-        usage={which: one for which, one in zip(running, usages, strict=True) if one},
+        [(attempt.trial, attempt.attempt) for attempt in held],
+        slots=_within_limits(body.slots) if body.slots else None,
+        packing=" ".join(body.packing.split())[:_LONGEST_PACKING] if body.packing else None,
+        usage={attempt: usage for attempt, usage in usages.items() if usage},
     )
     return quick_answer(
         {
@@ -156,69 +223,69 @@ async def renew(request: Request) -> Response:
             ],
             "over": [asdict(over) for over in renewed.over],
             "lease_seconds": leases.LEASE_SECONDS,
-            **await _key_for(request, agent, given),
+            **await _key_for(request, agent, wanted=body.wants_key),
         }
     )
 
 
+@api.post("/api/agents/{agent:int}/ends", RUNS, body=TrialEnd, answer={"trial": Trial})
 async def end_attempt(request: Request) -> Response:
+    """An attempt has ended."""
     agent = await own_agent(request)
-    given = await read_json(request)
-    cause = None if given.get("cause") is None else arguments.field(given, "cause", str)
-    if cause is not None and cause not in CAUSES:
-        raise HttpError(400, f"{cause[:50]!r} is no cause: {', '.join(CAUSES)}")
+    body = await arguments.read_as_sent(request, TrialEnd)
+    if body.cause is not None and body.cause not in CAUSES:
+        raise HttpError(400, f"{body.cause[:50]!r} is no cause: {', '.join(CAUSES)}")
     now = time.time()
     try:
-        told = await tracker_of(request).write(
+        ended = await tracker_of(request).write(
             _end_attempt,
             agent["key"],
-            arguments.field(given, "trial", int),
-            arguments.field(given, "attempt", int),
-            exit_code=arguments.field(given, "exit_code", int),
-            cause=cause,
-            ended_at=min(float(arguments.field(given, "ended_at", (int, float))), now),
+            body.trial,
+            body.attempt,
+            exit_code=body.exit_code,
+            cause=body.cause,
+            ended_at=min(body.ended_at, now),
             now=now,
-            saved=bool(given.get("saved")),
-            usage=read_usage(given.get("usage")),
+            saved=body.saved,
+            usage=read_usage(body.usage),
         )
     except (NoAgent, NoAttempt) as error:
         raise HttpError(404, str(error)) from error
     tracker_of(request).sweeps.wake(agent["sweep"])
-    return answer(told)
+    return answer(ended)
 
 
-def _slots(given: Mapping[str, Any]) -> int:
-    slots: int = arguments.field(given, "slots", int)
+def _within_limits(slots: int) -> int:
     return min(max(1, slots), _MOST_SLOTS)
 
 
+@api.post("/api/agents/{agent:int}/rewind", RUNS, body=Rewind, answer={"owed_since": float | None})
 async def go_back(request: Request) -> Response:
-    """An attempt goes on from a checkpoint: what came after it is put aside."""
+    """An attempt goes on from a checkpoint.
+
+    What came after the checkpoint is put aside.
+    """
     agent = await own_agent(request)
-    given = await read_json(request)
-    told = given.get("saved_at")
-    saved_at = None if told is None else arguments.field(given, "saved_at", (int, float))
-    rows = given.get("rows") or []
-    if not isinstance(rows, list) or not all(isinstance(line, str) for line in rows):
-        raise HttpError(400, "rows: a list of texts, each a row as JSON")
+    body = await arguments.read_as_sent(request, Rewind)
     owed_since = await going_back.go_back(
         tracker_of(request),
         agent["key"],
-        arguments.field(given, "trial", int),
-        arguments.field(given, "attempt", int),
-        saved_at=saved_at,
-        rows=rows,
+        body.trial,
+        body.attempt,
+        saved_at=body.saved_at,
+        rows=body.rows,
     )
     return answer({"owed_since": owed_since})
 
 
+@api.post("/api/agents/{agent:int}/leave", RUNS, body=Leaving)
 async def leave(request: Request) -> Response:
+    """An agent goes."""
     agent = await own_agent(request)
-    given = await read_texts(request)
-    why = None if given.get("why") is None else arguments.field(given, "why", str)
-    await tracker_of(request).write(agents.leave, agent["key"], why, time.time())
+    body = await arguments.read(request, Leaving)
+    await tracker_of(request).write(agents.leave, agent["key"], body.why, time.time())
     tracker_of(request).sweeps.wake(agent["sweep"])
-    if given.get("leaves_key") is True:
+    if body.leaves_key:
         # Clients of its programs may still be sending their last rows.
         await tracker_of(request).accounts.end_key(
             caller_of(request).key_id, time.time() + _LAST_SECONDS
@@ -240,21 +307,16 @@ async def own_agent(request: Request) -> Row:
     return agent
 
 
-async def _while_connected(request: Request, asked: Any, nothing: Answer) -> Answer:
+async def _while_connected(request: Request, claim: Awaitable[Answer], nothing: Answer) -> Answer:
     """Wait for the answer for as long as whoever asked is there to hear it."""
-    claiming = asyncio.ensure_future(asked)
+    claiming = asyncio.ensure_future(claim)
     gone = asyncio.ensure_future(request.receive())
     try:
         await asyncio.wait({claiming, gone}, return_when=asyncio.FIRST_COMPLETED)
-        found: Answer = claiming.result() if claiming.done() else nothing
-        return found
+        return claiming.result() if claiming.done() else nothing
     finally:
         claiming.cancel()
         gone.cancel()
-
-
-def _named(given: dict[str, Any], name: str) -> str | None:
-    return arguments.field(given, name, str)[:_LONGEST_NAME] if given.get(name) else None
 
 
 def _handed(plan: Plan, handed: Handed) -> Response:
@@ -309,13 +371,3 @@ def _end_attempt(
     trial = agents.end_attempt(connection, agent, number, attempt, **how)
     rules = sweeps.rules_of(sweeps.get(connection, trial["sweep"]))
     return {"trial": trial_json(trial, rules)}
-
-
-ENDPOINTS = [
-    Endpoint("POST", "/api/sweeps/{key:int}/agents", begin_agent, RUNS),
-    Endpoint("POST", "/api/agents/{agent:int}/claim", claim, RUNS),
-    Endpoint("POST", "/api/agents/{agent:int}/renew", renew, RUNS),
-    Endpoint("POST", "/api/agents/{agent:int}/rewind", go_back, RUNS),
-    Endpoint("POST", "/api/agents/{agent:int}/ends", end_attempt, RUNS),
-    Endpoint("POST", "/api/agents/{agent:int}/leave", leave, RUNS),
-]

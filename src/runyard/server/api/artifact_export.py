@@ -12,11 +12,14 @@ from starlette.responses import Response, StreamingResponse
 from runyard.server.artifacts import aliases, artifacts, manifests, visibility
 from runyard.server.http.access import caller_of, readable_run, tracker_of
 from runyard.server.http.answers import HttpError, answer
-from runyard.server.http.routes import Endpoint
+from runyard.server.http.routes import Endpoints
 from runyard.server.people.permissions import RUNS, Caller, may_read, readable
 from runyard.server.runs import runs
 from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.sql import Row
+from runyard.shapes.runs import ArtifactRecord, RunArtifacts
+
+api = Endpoints("runs")
 
 _PAGE = 500
 _MOST_USERS = 100
@@ -24,18 +27,23 @@ _COLUMNS = ("key", "entity", "type", "digest", "description", "metadata", "histo
             "size", "version")  # fmt: skip
 
 
+@api.get("/api/runs/{key:int}/artifacts", RUNS, answer=RunArtifacts)
 async def of_run(request: Request) -> Response:
-    """What a run logged, and what it used, in the order in which it did."""
+    """What a run logged and used."""
     row, caller = await readable_run(request), caller_of(request)
     return answer(await tracker_of(request).read(_of_run, row["key"], caller))
 
 
+@api.get("/api/artifacts/{key:int}", RUNS, answer=ArtifactRecord)
 async def one(request: Request) -> Response:
+    """A version of an artifact."""
     row = await _readable(request)
     return answer(await tracker_of(request).read(_describe, row, caller_of(request)))
 
 
+@api.get("/api/artifacts/{key:int}/manifest", RUNS, answer={"contents": dict[str, Any]})
 async def manifest(request: Request) -> Response:
+    """What it holds."""
     row = await _readable(request)
     contents = await manifests.written(tracker_of(request), row["manifest"])
     if contents is None:
@@ -101,10 +109,3 @@ def _describe(connection: sqlite3.Connection, row: Row, caller: Caller) -> dict[
         "made_by": None if maker is None else maker["id"],
         "used_by": _users(connection, row["key"], caller),
     }
-
-
-ENDPOINTS = [
-    Endpoint("GET", "/api/runs/{key:int}/artifacts", of_run, RUNS),
-    Endpoint("GET", "/api/artifacts/{key:int}", one, RUNS),
-    Endpoint("GET", "/api/artifacts/{key:int}/manifest", manifest, RUNS),
-]

@@ -27,7 +27,10 @@ from starlette.responses import Response, StreamingResponse
 from runyard.home import MARKER, Home, read_discovery, write_discovery
 from runyard.server.http.access import need_admin, tracker_of
 from runyard.server.http.answers import HttpError, read_texts
+from runyard.server.http.routes import LINES, Access, Endpoints
 from runyard.server.store.database import Closed
+
+api = Endpoints("server")
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +56,11 @@ class Progress:
             raise Cancelled("the copy was given up")
 
 
+@api.post("/api/server/backup", access=Access.KEY, body={"path": str}, media=LINES)
 async def backup(request: Request) -> Response:
+    """Copy the state folder to a path on the server's machine; a line of JSON a second tells how
+    far it is, the last one the copy's size.
+    """
     need_admin(request, "copy it")
     path = (await read_texts(request)).get("path")
     if not isinstance(path, str) or not Path(path).is_absolute():

@@ -26,41 +26,42 @@ from starlette.responses import Response
 from runyard.server.history.columns import Numbers
 from runyard.server.history.history import EVENTS, HISTORY
 from runyard.server.history.metric_keys import STEP
-from runyard.server.history.reading.curves import (
-    Curve,
-    GroupCurve,
-    Span,
-    combine,
-    read_named_curves,
-)
+from runyard.server.history.reading.curves import Curve, GroupCurve, combine, read_named_curves
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, tracker_of
-from runyard.server.http.answers import HttpError, read_texts
-from runyard.server.people.permissions import may_read
+from runyard.server.http.answers import HttpError
+from runyard.server.http.routes import BINARY, Endpoints
+from runyard.server.people.permissions import RUNS, may_read
 from runyard.server.runs import projects
+
+api = Endpoints("live")
 
 _MOST_POINTS, _MOST_RUNS, _MOST_METRICS = 100_000, 20_000, 200
 _STREAMS = {"history": HISTORY, "events": EVENTS}
 
 
-@dataclass(frozen=True)
-class Asked:
-    """Which curves, as the body of a question says."""
+@dataclass
+class CurvesQuestion:
+    """Which curves, of `runs` or of `groups` of runs: those of all runs if neither is named."""
 
     project: str
-    runs: list[int] | None
     metrics: list[str]
-    points: int
-    x: str | None
-    span: Span | None
-    stream: int
-    groups: list[list[int]] | None
+    runs: list[int] | None = None
+    groups: list[list[int]] | None = None
+    points: int = 1000
+    x: str | None = None
+    range: list[float] | None = None
+    stream: str = "history"
 
 
+@api.post("/api/curves", RUNS, body=CurvesQuestion, media=BINARY)
 async def curves(request: Request) -> Response:
-    """Many metrics of many runs, or of groups of runs, as binary columns."""
+    """Metrics of many runs, or the means of groups of runs, thinned out: 4 bytes length, a JSON
+    head padded to 8, then little-endian columns at the offsets that the head names (x float64,
+    the others float32).
+    """
     tracker = tracker_of(request)
-    asked = _read_asked(await read_texts(request))
+    asked = await _question(request)
     entity, _, name = asked.project.partition("/")
     project = await tracker.read(projects.by_path, entity, name)
     if project is None or not may_read(caller_of(request), entity):
@@ -70,52 +71,31 @@ async def curves(request: Request) -> Response:
     return Response(packed, media_type="application/octet-stream")
 
 
-def _read_asked(given: dict[str, Any]) -> Asked:
-    named = arguments.field(given, "stream", str) if given.get("stream") else "history"
-    stream = _STREAMS.get(named)
-    if stream is None:
+async def _question(request: Request) -> CurvesQuestion:
+    asked = await arguments.read(request, CurvesQuestion)
+    if asked.stream not in _STREAMS:
         raise HttpError(400, "stream is `history` or `events`")
-    metrics = arguments.texts(given, "metrics")
-    points = arguments.field(given, "points", int) if given.get("points") else 1000
-    groups = None if given.get("groups") is None else arguments.field(given, "groups", list)
-    runs = None if given.get("runs") is None else arguments.field(given, "runs", list)
-    if len(metrics) > _MOST_METRICS:
-        raise HttpError(400, f"more than {_MOST_METRICS} metrics at once")
-    return Asked(
-        project=arguments.field(given, "project", str),
-        runs=None if runs is None else _keys(runs),
-        metrics=metrics,
-        points=min(max(1, points), _MOST_POINTS),
-        x=None if given.get("x") in (None, STEP) else arguments.field(given, "x", str),
-        span=_span(given.get("range")),
-        stream=stream,
-        groups=None if groups is None else [_keys(group) for group in groups],
-    )
-
-
-def _keys(given: object) -> list[int]:
-    if not isinstance(given, list) or not all(type(key) is int for key in given):
-        raise HttpError(400, "runs are given as lists of keys")
-    if len(given) > _MOST_RUNS:
-        raise HttpError(400, f"more than {_MOST_RUNS} runs at once")
-    return given
-
-
-def _span(given: Any) -> Span | None:
-    if given is None:
-        return None
-    if not isinstance(given, list) or [type(one) in (int, float) for one in given] != [True] * 2:
+    if asked.range is not None and len(asked.range) != 2:
         raise HttpError(400, "range is a pair of numbers")
-    return float(given[0]), float(given[1])
+    if len(asked.metrics) > _MOST_METRICS:
+        raise HttpError(400, f"more than {_MOST_METRICS} metrics at once")
+    if any(len(keys) > _MOST_RUNS for keys in (asked.runs or (), *(asked.groups or ()))):
+        raise HttpError(400, f"more than {_MOST_RUNS} runs at once")
+    asked.points = min(max(1, asked.points or 1000), _MOST_POINTS)
+    asked.x = None if asked.x == STEP else asked.x
+    return asked
 
 
-def _packed(connection: sqlite3.Connection, project: int, asked: Asked, revision: int) -> bytes:
+def _packed(
+    connection: sqlite3.Connection, project: int, asked: CurvesQuestion, revision: int
+) -> bytes:
     wanted = asked.runs
     if asked.groups is not None:
         wanted = [key for group in asked.groups for key in group]
     runs = _own_runs(connection, project, wanted)
+    span = None if asked.range is None else (asked.range[0], asked.range[1])
     named = read_named_curves(
-        connection, runs, asked.stream, asked.metrics, asked.points, asked.x, asked.span
+        connection, runs, _STREAMS[asked.stream], asked.metrics, asked.points, asked.x, span
     )
     packing = Packing()
     with np.errstate(over="ignore"):  # What float32 cannot hold is drawn as infinite.
@@ -125,7 +105,7 @@ def _packed(connection: sqlite3.Connection, project: int, asked: Asked, revision
 
 
 def _pack_metric(
-    packing: Packing, name: str, its: dict[int, Curve], runs: list[int], asked: Asked
+    packing: Packing, name: str, its: dict[int, Curve], runs: list[int], asked: CurvesQuestion
 ) -> None:
     if asked.groups is None:
         for run in runs:

@@ -5,49 +5,75 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from runyard.server.http import arguments
-from runyard.server.http.access import caller_of, own_sweep, readable_sweep, tracker_of
-from runyard.server.http.answers import HttpError, answer, read_texts
-from runyard.server.http.routes import Endpoint
+from runyard.server.http.access import caller_of, must_write, own_sweep, readable_sweep, tracker_of
+from runyard.server.http.answers import HttpError, answer
+from runyard.server.http.routes import Endpoints
 from runyard.server.jobs import figures
 from runyard.server.people.permissions import may_read
 from runyard.server.runs import projects
 from runyard.server.store.names import BadName, check_project
+from runyard.shapes.jobs import Expected, Known
+
+api = Endpoints("figures")
 
 _LONGEST_NAME = 300
 _LARGEST = 100_000
 
 
+@dataclass
+class NewFigures:
+    project: str
+    kind: str
+    figures: dict[str, Any]
+    hardware: str = ""
+    entity: str | None = None
+
+
+@dataclass
+class NewEstimate:
+    kind: str
+    estimate: dict[str, Any]
+
+
+@api.post("/api/figures", body=NewFigures, answer={"key": int})
 async def add_figures(request: Request) -> Response:
-    given = await read_texts(request)
+    """Keep a measurement."""
+    body = await arguments.read(request, NewFigures)
     caller, tracker = caller_of(request), tracker_of(request)
-    entity = given.get("entity") or caller.name
-    project = arguments.field(given, "project", str)
+    entity = body.entity or caller.name
     try:
         check_project(entity)
-        check_project(project)
+        check_project(body.project)
     except BadName as error:
         raise HttpError(400, str(error)) from error
-    if not tracker.accounts.may_write(caller, entity):
-        raise HttpError(403, f"{entity!r} is not an entity that you may write to")
-    kind, hardware = _name(given, "kind"), _name(given, "hardware", empty=True)
-    told = _object(given, "figures")
+    must_write(request, caller, entity)
+    _check_name("kind", body.kind)
+    if body.hardware:
+        _check_name("hardware", body.hardware)
+    _check_size("figures", body.figures)
     now = time.time()
 
     def keep(connection: sqlite3.Connection) -> int:
-        row, _ = projects.ensure(connection, entity, project, now)
-        return figures.add(connection, row["key"], caller.key, kind, hardware, told, now)
+        row, _ = projects.ensure(connection, entity, body.project, now)
+        return figures.add(
+            connection, row["key"], caller.key, body.kind, body.hardware, body.figures, now
+        )
 
     return answer({"key": await tracker.write(keep)})
 
 
+@api.get("/api/figures", query={"project": str, "entity": str, "kind": str}, answer=Known)
 async def list_figures(request: Request) -> Response:
-    """Of a project, or of one kind in it: then also what its sweeps took."""
+    """What kinds of experiments of a project need, as measured; of one `kind`, also what its
+    sweeps were expected to take, and took.
+    """
     query, caller = request.query_params, caller_of(request)
     entity, project = query.get("entity") or caller.name, query.get("project") or ""
     kind = query.get("kind")
@@ -56,20 +82,25 @@ async def list_figures(request: Request) -> Response:
     return answer(await tracker_of(request).read(_known, entity, project, kind))
 
 
+@api.get("/api/sweeps/{key:int}/estimate", answer=Expected)
 async def show_estimate(request: Request) -> Response:
+    """What was expected of a sweep, and what its trials took."""
     row = await readable_sweep(request)
-    found = await tracker_of(request).read(figures.estimate_of, row["key"])
-    if found is None:
+    estimate = await tracker_of(request).read(figures.estimate_of, row["key"])
+    if estimate is None:
         raise HttpError(404, f"nothing was estimated for sweep {row['id']}")
-    return answer(found)
+    return answer(estimate)
 
 
+@api.post("/api/sweeps/{key:int}/estimate", body=NewEstimate, answer=Expected)
 async def keep_estimate(request: Request) -> Response:
+    """Keep what is expected of a sweep."""
     row = await own_sweep(request)
-    given = await read_texts(request)
-    kind, told = _name(given, "kind"), _object(given, "estimate")
+    body = await arguments.read(request, NewEstimate)
+    _check_name("kind", body.kind)
+    _check_size("estimate", body.estimate)
     tracker = tracker_of(request)
-    await tracker.write(figures.estimate, row["key"], kind, told)
+    await tracker.write(figures.estimate, row["key"], body.kind, body.estimate)
     return answer(await tracker.read(figures.estimate_of, row["key"]))
 
 
@@ -79,39 +110,26 @@ def _known(
     row = projects.by_path(connection, entity, project)
     if row is None:
         return {"figures": [], "sweeps": []}
-    found = [
-        {
-            "kind": one["kind"],
-            "hardware": one["hardware"],
-            "user": one["user_name"],
-            "made_at": one["made_at"],
-            "figures": json.loads(one["figures"]),
-        }
-        for one in figures.of_project(connection, row["key"], kind)
-    ]
-    ran = [] if kind is None else figures.sweeps_of_kind(connection, row["key"], kind)
-    return {"figures": found, "sweeps": ran}
+    return {
+        "figures": [
+            {
+                "kind": measured["kind"],
+                "hardware": measured["hardware"],
+                "user": measured["user_name"],
+                "made_at": measured["made_at"],
+                "figures": json.loads(measured["figures"]),
+            }
+            for measured in figures.of_project(connection, row["key"], kind)
+        ],
+        "sweeps": [] if kind is None else figures.sweeps_of_kind(connection, row["key"], kind),
+    }
 
 
-def _name(given: dict[str, Any], name: str, *, empty: bool = False) -> str:
-    if empty and not given.get(name):
-        return ""
-    found: str = arguments.field(given, name, str)
-    if not found or len(found) > _LONGEST_NAME or not found.isprintable():
+def _check_name(name: str, text: str) -> None:
+    if not text or len(text) > _LONGEST_NAME or not text.isprintable():
         raise HttpError(400, f"{name}: a text of at most {_LONGEST_NAME} letters")
-    return found
 
 
-def _object(given: dict[str, Any], name: str) -> dict[str, Any]:
-    found: dict[str, Any] = arguments.field(given, name, dict)
-    if len(json.dumps(found)) > _LARGEST:
+def _check_size(name: str, content: dict[str, Any]) -> None:
+    if len(json.dumps(content)) > _LARGEST:
         raise HttpError(413, f"{name} is larger than {_LARGEST} letters")
-    return found
-
-
-ENDPOINTS = [
-    Endpoint("GET", "/api/figures", list_figures),
-    Endpoint("POST", "/api/figures", add_figures),
-    Endpoint("GET", "/api/sweeps/{key:int}/estimate", show_estimate),
-    Endpoint("POST", "/api/sweeps/{key:int}/estimate", keep_estimate),
-]

@@ -1,37 +1,71 @@
-"""The description of the API that programs read, made of the catalogue."""
+"""The description of the API that programs read, made of the routes' declarations."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypedDict
 
+import msgspec
+from starlette.convertors import IntegerConvertor
 from starlette.requests import Request
 from starlette.responses import Response
 
-from runyard.server.api.catalogue import CATALOGUE, EVENTS, Entry
 from runyard.server.http.answers import answer
-from runyard.server.http.routes import Endpoint
+from runyard.server.http.routes import EVENTS, JSON, Endpoint, Endpoints
 from runyard.server.people.permissions import RUNS
 from runyard.version import __version__
 
-_TYPES: dict[str, dict[str, Any]] = {
-    "int": {"type": "integer"},
-    "number": {"type": "number"},
-    "text": {"type": "string"},
-    "bool": {"type": "boolean"},
-    "object": {"type": "object"},
-    "any": {},
+api = Endpoints("server")
+
+_TAGS = [
+    "server",
+    "projects",
+    "live",
+    "runs",
+    "sweeps",
+    "agents",
+    "jobs",
+    "figures",
+    "reports",
+    "people",
+]
+_ERROR = {
+    "description": "It cannot be done as asked; sending it again changes nothing.",
+    "content": {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}},
 }
-_FIELD = re.compile(r"(\w+)(\?)?: ([\[\]\w]+)(\?)?")
-_NUMBERS = ("key", "number", "agent")
+_SECURITY = {
+    "key": {
+        "type": "http",
+        "scheme": "basic",
+        "description": "User `api`, password: the key (`runyard env`).",
+    },
+    "cookie": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "runyard",
+        "description": "The page's, after its one-time link (`runyard ui`); with the proof of its "
+        "login in the header `X-Runyard`.",
+    },
+}
 
 
-def document() -> dict[str, Any]:
+class Error(TypedDict):
+    """What cannot be done, and what to do next."""
+
+    error: str
+
+
+def document(routes: Iterable[object]) -> dict[str, Any]:
     """OpenAPI 3.1."""
+    endpoints = [route for route in routes if isinstance(route, Endpoint) and route.tag]
+    endpoints.sort(key=lambda endpoint: _TAGS.index(endpoint.tag))
     paths: dict[str, dict[str, Any]] = {}
-    for tag, entries in CATALOGUE.items():
-        for entry in entries:
-            paths.setdefault(entry.path, {})[entry.method.lower()] = _operation(tag, entry)
+    components: dict[str, Any] = {}
+    _schema(Error, components)
+    for endpoint in endpoints:
+        path = re.sub(r":\w+}", "}", endpoint.path)
+        paths.setdefault(path, {})[endpoint.method.lower()] = _operation(path, endpoint, components)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -43,119 +77,63 @@ def document() -> dict[str, Any]:
         },
         "servers": [{"url": "."}],
         "security": [{"key": []}, {"cookie": []}],
-        "tags": [{"name": tag} for tag in CATALOGUE],
+        "tags": [{"name": tag} for tag in _TAGS],
         "paths": paths,
-        "components": {
-            "securitySchemes": {
-                "key": {
-                    "type": "http",
-                    "scheme": "basic",
-                    "description": "User `api`, password: the key (`runyard env`).",
-                },
-                "cookie": {
-                    "type": "apiKey",
-                    "in": "cookie",
-                    "name": "runyard",
-                    "description": "The page's, after its one-time link (`runyard ui`); "
-                    "with the proof of its login in the header `X-Runyard`.",
-                },
-            },
-            "schemas": {
-                "Error": {
-                    "type": "object",
-                    "properties": {"error": {"type": "string"}},
-                    "required": ["error"],
-                }
-            },
-        },
+        "components": {"securitySchemes": _SECURITY, "schemas": components},
     }
 
 
-def shape(text: str) -> dict[str, Any]:
-    """The schema of an object whose fields are written `name: type, name?: type`."""
-    fields = [_FIELD.fullmatch(part) for part in text.split(", ")] if text else []
-    properties, required = dict[str, Any](), list[str]()
-    for field in fields:
-        if field is None:
-            raise ValueError(f"this shape cannot be read: {text}")
-        name, is_optional, kind, is_nullable = field.groups()
-        properties[name] = _kind(kind, nullable=bool(is_nullable))
-        if not is_optional:
-            required.append(name)
-    return {"type": "object", "properties": properties, "required": required}
+def _schema(shape: Any, components: dict[str, Any]) -> dict[str, Any]:
+    """As JSON Schema. Shapes with a name go to `components`, and are referred to."""
+    if shape is None or isinstance(shape, dict):
+        properties = {name: _schema(kind, components) for name, kind in (shape or {}).items()}
+        return {"type": "object", "properties": properties, "required": list(properties)}
+    (schema,), named = msgspec.json.schema_components(
+        [shape], ref_template="#/components/schemas/{name}"
+    )
+    for component in named.values():
+        if "description" in component:
+            component["description"] = " ".join(component["description"].split())
+    components |= named
+    return schema
 
 
-def _kind(word: str, *, nullable: bool = False) -> dict[str, Any]:
-    if word.startswith("["):
-        return {"type": "array", "items": _kind(word[1:-1])}
-    found = _TYPES[word]
-    return {**found, "type": [found["type"], "null"]} if nullable and found else dict(found)
-
-
-def _operation(tag: str, entry: Entry) -> dict[str, Any]:
+def _operation(path: str, endpoint: Endpoint, components: dict[str, Any]) -> dict[str, Any]:
+    summary = " ".join((endpoint.endpoint.__doc__ or "").split("\n\n")[0].split()).removesuffix(".")
+    content: dict[str, Any] = {endpoint.media: {}}
+    if endpoint.media in (JSON, EVENTS):
+        content[JSON] = {"schema": _schema(endpoint.answer, components)}
+    in_path = {
+        name: int if isinstance(convertor, IntegerConvertor) else str
+        for name, convertor in endpoint.param_convertors.items()
+    }
     operation: dict[str, Any] = {
-        "tags": [tag],
-        "summary": entry.says,
-        "operationId": _name(entry),
-        "parameters": [*_in_path(entry.path), *_in_query(entry.query)],
-        "responses": {
-            "200": _answered(entry),
-            "4XX": {
-                "description": "It cannot be done as asked; sending it again changes nothing.",
-                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
-            },
-        },
+        "tags": [endpoint.tag],
+        "summary": summary,
+        "operationId": f"{endpoint.method.lower()}_{_words(path)}",
+        "parameters": [
+            *(_parameter("path", name, kind) for name, kind in in_path.items()),
+            *(_parameter("query", name, kind) for name, kind in endpoint.query.items()),
+        ],
+        "responses": {"200": {"description": summary, "content": content}, "4XX": _ERROR},
     }
-    if entry.body:
-        schema = shape(entry.body)
+    if endpoint.body is not None:
         operation["requestBody"] = {
-            "required": bool(schema["required"]),
-            "content": {"application/json": {"schema": schema}},
+            "required": True,
+            "content": {JSON: {"schema": _schema(endpoint.body, components)}},
         }
     return operation
 
 
-def _answered(entry: Entry) -> dict[str, Any]:
-    if entry.media != "application/json":
-        return {"description": entry.says, "content": {entry.media: {}}}
-    schema = shape(entry.answer)
-    if entry.is_list:
-        schema = {"type": "array", "items": schema}
-    content: dict[str, Any] = {"application/json": {"schema": schema}}
-    if entry.path == "/api/live":
-        content[EVENTS] = {}
-    return {"description": entry.says, "content": content}
+def _parameter(place: str, name: str, kind: Any) -> dict[str, Any]:
+    return {"name": name, "in": place, "required": place == "path", "schema": _schema(kind, {})}
 
 
-def _in_path(path: str) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": name,
-            "in": "path",
-            "required": True,
-            "schema": _TYPES["int" if name in _NUMBERS and "/users/" not in path else "text"],
-        }
-        for name in re.findall(r"{(\w+)}", path)
-    ]
+def _words(path: str) -> str:
+    return re.sub(r"\W+", "_", path.removeprefix("/api")).strip("_")
 
 
-def _in_query(query: str) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "in": "query", "required": False, "schema": schema}
-        for name, schema in shape(query)["properties"].items()
-    ]
-
-
-def _name(entry: Entry) -> str:
-    words = re.sub(r"\W+", "_", entry.path.removeprefix("/api")).strip("_")
-    return f"{entry.method.lower()}_{words}"
-
-
-async def show(_request: Request) -> Response:
-    """What the API is, as OpenAPI."""
-    return answer(document())
-
-
-ENDPOINTS = [
-    Endpoint("GET", "/api/openapi.json", show, RUNS),
-]
+@api.get("/api/openapi.json", RUNS)
+async def show(request: Request) -> Response:
+    """This document."""
+    return answer(document(request.app.routes))

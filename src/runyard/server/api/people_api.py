@@ -6,8 +6,8 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from starlette.requests import Request
@@ -15,14 +15,17 @@ from starlette.responses import Response
 
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, need_admin, tracker_of
-from runyard.server.http.answers import HttpError, answer, read_texts
-from runyard.server.http.routes import Access, Endpoint
+from runyard.server.http.answers import HttpError, answer
+from runyard.server.http.routes import Access, Endpoints
 from runyard.server.people import api_keys, invitations, people, permissions
 from runyard.server.people.accounts import new_key
 from runyard.server.people.api_keys import Wanted
 from runyard.server.people.permissions import RUNS
 from runyard.server.store.names import BadName
 from runyard.server.tracker import Tracker
+from runyard.shapes.people import Key, Me, NewKey, Team, User
+
+api = Endpoints("people")
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -32,6 +35,29 @@ log = logging.getLogger(__name__)
 _LONGEST_LABEL = 200
 _MOST_DAYS = 366
 _NOTE_EVERY = 60.0
+
+
+@dataclass
+class NewUser:
+    name: str
+
+
+@dataclass
+class NewTeam:
+    name: str
+    members: list[str] = field(default_factory=list)
+
+
+@dataclass
+class WantedKey:
+    """`kind`: for a person, who may want one for runs only (`scope`), a shell or a run."""
+
+    user: str | None = None
+    label: str = ""
+    kind: str | None = None
+    scope: str | None = None
+    run: int | None = None
+    days: int | None = None
 
 
 async def note_uses(tracker: Tracker) -> None:
@@ -44,7 +70,9 @@ async def note_uses(tracker: Tracker) -> None:
             log.warning("could not note when keys were used: %s", error)
 
 
+@api.get("/api/me", RUNS, answer=Me)
 async def who_am_i(request: Request) -> Response:
+    """Whose key this is."""
     caller = caller_of(request)
     return answer(
         {
@@ -56,7 +84,9 @@ async def who_am_i(request: Request) -> Response:
     )
 
 
+@api.get("/api/users", answer=list[User])
 async def list_users(request: Request) -> Response:
+    """Users."""
     caller = caller_of(request)
     users = await tracker_of(request).read(people.list_users)
     return answer(
@@ -68,10 +98,11 @@ async def list_users(request: Request) -> Response:
     )
 
 
+@api.post("/api/users", access=Access.CONFIRMED, body=NewUser, answer=NewKey)
 async def add_user(request: Request) -> Response:
+    """Add a user."""
     need_admin(request, "add users")
-    given = await read_texts(request)
-    name, key = arguments.field(given, "name", str), new_key()
+    name, key = (await arguments.read(request, NewUser)).name, new_key()
 
     def change(connection: sqlite3.Connection) -> dict[str, Any]:
         people.add_user(connection, name, time.time())
@@ -81,89 +112,104 @@ async def add_user(request: Request) -> Response:
     return answer({**await _change(request, change), "key": key})
 
 
+@api.delete("/api/users/{user}", access=Access.CONFIRMED)
 async def remove_user(request: Request) -> Response:
+    """Remove a user."""
     need_admin(request, "remove users")
     await _change(request, people.remove_user, request.path_params["user"], time.time())
     return answer({})
 
 
+@api.get("/api/keys", answer=list[Key])
 async def list_keys(request: Request) -> Response:
+    """Keys, without their secrets."""
     caller = caller_of(request)
     await tracker_of(request).accounts.store_uses()
     keys = await tracker_of(request).read(api_keys.list_all, time.time())
     return answer([key for key in keys if permissions.may_manage_keys(caller, key["user"])])
 
 
+@api.post("/api/keys", access=Access.CONFIRMED, body=WantedKey, answer=NewKey)
 async def add_key(request: Request) -> Response:
-    given = await read_texts(request)
-    owner = _owner(request, given.get("user"))
+    """Make a key."""
+    body = await arguments.read(request, WantedKey)
+    owner = _owner(request, body.user)
     try:
-        return answer(await tracker_of(request).accounts.add_key(owner, _wanted(request, given)))
+        return answer(await tracker_of(request).accounts.add_key(owner, _wanted(request, body)))
     except people.Missing as error:
         raise HttpError(404, str(error)) from error
 
 
-def _wanted(request: Request, given: Mapping[str, Any]) -> Wanted:
-    """`kind` is what the key is for: a person, who may want one for runs only, a shell or a run."""
-    label = arguments.field(given, "label", str) if given.get("label") is not None else ""
-    label, kind = label[:_LONGEST_LABEL], given.get("kind") or api_keys.PERSON
-    scope = given.get("scope") or permissions.ALL
+def _wanted(request: Request, body: WantedKey) -> Wanted:
+    label, kind = body.label[:_LONGEST_LABEL], body.kind or api_keys.PERSON
+    scope = body.scope or permissions.ALL
     if kind == api_keys.PERSON and scope in (permissions.ALL, permissions.RUNS):
         return Wanted(label, scope=scope)
     if kind not in (api_keys.SHELL, api_keys.RUN):
         raise HttpError(400, f"there are no keys of kind {kind!r} with scope {scope!r}")
-    run = None if given.get("run") is None else arguments.field(given, "run", int)
-    port = tracker_of(request).accounts.port if run is None else api_keys.BEHIND_DOOR
-    wanted = api_keys.handed_out(kind, label, port, run)
-    if given.get("days") is None:
+    port = tracker_of(request).accounts.port if body.run is None else api_keys.BEHIND_DOOR
+    wanted = api_keys.handed_out(kind, label, port, body.run)
+    if body.days is None:
         return wanted
-    days = max(1, min(arguments.field(given, "days", int), _MOST_DAYS))
+    days = max(1, min(body.days, _MOST_DAYS))
     return replace(wanted, lifetime=days * api_keys.DAY)
 
 
+@api.delete("/api/users/{user}/keys/{key}", access=Access.CONFIRMED)
 async def revoke_key(request: Request) -> Response:
+    """Revoke a key."""
     owner = _owner(request, request.path_params["user"])
     own = api_keys.hash_key(tracker_of(request).accounts.own_key)
     await _change(request, people.revoke_key, owner, request.path_params["key"], own)
     return answer({})
 
 
+@api.delete(
+    "/api/users/{user}/keys", access=Access.CONFIRMED, query={"kind": str}, answer={"revoked": int}
+)
 async def revoke_keys(request: Request) -> Response:
-    """All keys of a kind that were handed out to what a user runs."""
+    """Revoke all keys of a kind."""
     owner, kind = _owner(request, request.path_params["user"]), request.query_params.get("kind")
     if kind not in api_keys.HANDED_OUT:
         raise HttpError(400, f"kind: one of {', '.join(api_keys.HANDED_OUT)}")
     return answer({"revoked": await _change(request, people.revoke_kind, owner, kind)})
 
 
+@api.get("/api/teams", answer=list[Team])
 async def list_teams(request: Request) -> Response:
+    """Teams."""
     caller = caller_of(request)
     teams = await tracker_of(request).read(people.list_teams)
     return answer([team for team in teams if permissions.may_manage_team(caller, team["name"])])
 
 
+@api.post("/api/teams", access=Access.CONFIRMED, body=NewTeam)
 async def add_team(request: Request) -> Response:
-    given, caller = await read_texts(request), caller_of(request)
-    name = arguments.field(given, "name", str)
-    members = arguments.texts(given, "members") if given.get("members") is not None else []
-    await _change(request, invitations.make_team, name, caller, dict.fromkeys(members), time.time())
+    """Make a team."""
+    body, caller = await arguments.read(request, NewTeam), caller_of(request)
+    members = dict.fromkeys(body.members)
+    await _change(request, invitations.make_team, body.name, caller, members, time.time())
     return answer({})
 
 
+@api.delete("/api/teams/{team}", access=Access.CONFIRMED)
 async def remove_team(request: Request) -> Response:
+    """Give up a team."""
     await _change(request, people.remove_team, _team(request))
     return answer({})
 
 
+@api.put("/api/teams/{team}/members/{user}", access=Access.CONFIRMED)
 async def add_member(request: Request) -> Response:
-    """Take somebody in, invite them, or accept an invitation: whatever the caller may."""
+    """Invite somebody; accept, for oneself; the admin takes them in at once."""
     team, user = request.path_params["team"], request.path_params["user"]
     await _change(request, invitations.take_in, team, user, caller_of(request), time.time())
     return answer({})
 
 
+@api.delete("/api/teams/{team}/members/{user}", access=Access.CONFIRMED)
 async def remove_member(request: Request) -> Response:
-    """Let somebody go, take an invitation back, leave, or decline."""
+    """Let somebody go, or take an invitation back; leave or decline, for oneself."""
     team, user = request.path_params["team"], request.path_params["user"]
     await _change(request, invitations.let_go, team, user, caller_of(request))
     return answer({})
@@ -185,10 +231,10 @@ async def _change(
         raise HttpError(409, str(error)) from error
 
 
-def _owner(request: Request, named: object) -> str:
+def _owner(request: Request, named: str | None) -> str:
     """Whose keys are spoken of: the caller's, unless the admin names somebody."""
     caller = caller_of(request)
-    owner = named if isinstance(named, str) and named else caller.name
+    owner = named or caller.name
     if not permissions.may_manage_keys(caller, owner):
         raise HttpError(404, f"there is no user {owner!r}")
     return owner
@@ -199,21 +245,3 @@ def _team(request: Request) -> str:
     if not permissions.may_manage_team(caller_of(request), team):
         raise HttpError(404, f"there is no team {team!r}")
     return team
-
-
-ENDPOINTS = [
-    Endpoint("GET", "/api/me", who_am_i, RUNS),
-    Endpoint("GET", "/api/users", list_users),
-    Endpoint("GET", "/api/keys", list_keys),
-    Endpoint("GET", "/api/teams", list_teams),
-    # A page that asks for these must have shown a code or a key a moment ago.
-    Endpoint("POST", "/api/users", add_user, access=Access.CONFIRMED),
-    Endpoint("DELETE", "/api/users/{user}", remove_user, access=Access.CONFIRMED),
-    Endpoint("POST", "/api/keys", add_key, access=Access.CONFIRMED),
-    Endpoint("DELETE", "/api/users/{user}/keys", revoke_keys, access=Access.CONFIRMED),
-    Endpoint("DELETE", "/api/users/{user}/keys/{key}", revoke_key, access=Access.CONFIRMED),
-    Endpoint("POST", "/api/teams", add_team, access=Access.CONFIRMED),
-    Endpoint("DELETE", "/api/teams/{team}", remove_team, access=Access.CONFIRMED),
-    Endpoint("PUT", "/api/teams/{team}/members/{user}", add_member, access=Access.CONFIRMED),
-    Endpoint("DELETE", "/api/teams/{team}/members/{user}", remove_member, access=Access.CONFIRMED),
-]

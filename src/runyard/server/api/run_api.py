@@ -1,32 +1,26 @@
-"""runyard's own API: what the command line and the page ask."""
+"""runyard's own API of runs: announced, shown, stopped, deleted; what their programs print."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
-import socket
 import sqlite3
 import time
-from dataclasses import asdict
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from runyard.proof import PROOF_PATH, on_this_machine, prove
-from runyard.server.api.backup import backup
-from runyard.server.api.charts import curves
-from runyard.server.api.history_api import rows
 from runyard.server.history import archives
 from runyard.server.history.history import HISTORY, count_rows
+from runyard.server.history.reading.dotted_names import names_of_run
 from runyard.server.history.reading.metrics import read_metrics
 from runyard.server.http import arguments
 from runyard.server.http.access import (
     caller_of,
     meant,
-    need_admin,
+    must_write,
     own_run,
     readable_run,
     tracker_of,
@@ -36,95 +30,93 @@ from runyard.server.http.answers import (
     HttpError,
     answer,
     read_body,
-    read_json,
-    read_texts,
 )
-from runyard.server.http.routes import Access, Endpoint
+from runyard.server.http.routes import Endpoints
 from runyard.server.jobs import jobs
 from runyard.server.people.permissions import RUNS, Entities, readable
 from runyard.server.processes import attempts
 from runyard.server.processes.attempts import usage_json
 from runyard.server.processes.consoles import read_page
 from runyard.server.runs import alerts, runs
+from runyard.server.store.changes import Kind
 from runyard.server.store.database import LARGEST_KEY
+from runyard.server.store.names import BadName, check_project, check_run_id
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import endings, leases
-from runyard.version import __version__
+from runyard.shapes.runs import (
+    ArchiveDetail,
+    Console,
+    NewRun,
+    Received,
+    Run,
+    RunDetail,
+    Series,
+)
+
+api = Endpoints("runs")
+
+# What can change a run's console, or end it.
+_PRINTED = (Kind.CONSOLE, Kind.RUN, Kind.DELETED)
 
 
-async def health(request: Request) -> Response:
-    """That the server is there, and the caller's runs; more of it is its owner's business."""
-    tracker, caller = tracker_of(request), caller_of(request)
-    count, running = await tracker.read(_count_runs, readable(caller))
-    counts = {"runs": count, "running": running}
-    if not caller.admin:
-        return answer(counts)
-    # Beside the event loop: on a busy network file system a stat can take seconds.
-    size = await asyncio.to_thread(_database_bytes, tracker.home.path)
-    return answer(
-        {
-            "version": __version__,
-            "pid": os.getpid(),
-            "hostname": socket.gethostname(),
-            "started_at": tracker.started_at,
-            "home": str(tracker.home.path),
-            **counts,
-            "database_bytes": size,
-            "writer": {kind: asdict(times) for kind, times in tracker.writer_times.items()},
-            "note": tracker.note,
-        }
-    )
+@dataclass
+class NewAttempt:
+    token: str
+    host: str
+    pid: int
 
 
-async def proof(request: Request) -> Response:
-    """Shows, before a key is sent, that this is the server who gave it out (`proof.py`)."""
-    asked, tracker = request.query_params, tracker_of(request)
-    key = tracker.accounts.good_key(asked.get("key", ""))
-    if key is None:
-        raise HttpError(404, "there is no such key")
-    nonce = asked.get("nonce", "")[:100]
-    return answer(
-        {
-            "proof": prove(key.hashed, nonce, tracker.url),
-            "proof_here": prove(key.hashed, nonce, on_this_machine(tracker.url)),
-        }
-    )
+@dataclass
+class AttemptEnd:
+    exit_code: int
+    ended_at: float
 
 
-async def stop_server(request: Request) -> Response:
-    need_admin(request, "stop the server")
-    # Whoever starts it again at once keeps the port from others meanwhile.
-    request.app.state.keeps_port = request.query_params.get("keep_port") == "1"
-    request.app.state.stop()
-    return answer({"stopping": True})
-
-
+@api.get(
+    "/api/runs",
+    RUNS,
+    query={"project": str, "state": str, "sweep": int, "alone": int, "limit": int},
+    answer=list[Run],
+)
 async def list_runs(request: Request) -> Response:
-    given = request.query_params
-    limit = arguments.number(given.get("limit"), "limit")
+    """Runs, the newest first."""
+    query = request.query_params
     rows = await tracker_of(request).read(
         _list_runs,
-        given.get("project"),
-        given.get("state"),
-        limit,
+        query.get("project"),
+        query.get("state"),
+        arguments.number(request, "limit"),
         readable(caller_of(request)),
-        alone=given.get("alone") == "1",
-        sweep=arguments.number(given.get("sweep"), "sweep"),
+        alone=query.get("alone") == "1",
+        sweep=arguments.number(request, "sweep"),
     )
     return answer(rows)
 
 
+@api.get("/api/run", RUNS, query={"name": str}, answer=RunDetail)
 async def find_run(request: Request) -> Response:
+    """One run by what a person types: an id, its beginning, a name, PROJECT/NAME,
+    ENTITY/PROJECT/ID.
+    """
     row = await meant(request, "run", runs.by_words, readable(caller_of(request)))
     return answer(await tracker_of(request).read(_detail, row))
 
 
+@api.post("/api/runs", RUNS, body=NewRun, answer=Run)
 async def create_run(request: Request) -> Response:
-    new = arguments.new_run(await read_texts(request))
+    """Announce a run before its program starts."""
+    new = await arguments.read(request, NewRun)
     caller = caller_of(request)
     entity = new.get("entity") or caller.name
-    if not tracker_of(request).accounts.may_write(caller, entity):
-        raise HttpError(403, f"{entity!r} is not an entity that you may write to")
+    try:
+        check_run_id(new["id"])
+        check_project(new["project"])
+        check_project(entity)
+    except BadName as error:
+        raise HttpError(400, str(error)) from error
+    if not new["command"]:
+        raise HttpError(400, "command is missing")
+    must_write(request, caller, entity)
     row = await tracker_of(request).write(
         runs.create_launched,
         new,
@@ -135,53 +127,53 @@ async def create_run(request: Request) -> Response:
     return answer(await tracker_of(request).read(run_json, row))
 
 
-async def delete_run(request: Request) -> Response:
-    row = await own_run(request)
-    await tracker_of(request).delete_run(
-        caller_of(request),
-        row["key"],
-        with_artifacts=arguments.number(request.query_params.get("artifacts"), "artifacts") == 1,
-    )
-    return answer({"deleted": row["id"]})
-
-
+@api.post("/api/runs/{key:int}/stop", answer=Run)
 async def stop_run(request: Request) -> Response:
+    """Ask a run to stop."""
     row = await own_run(request)
     await tracker_of(request).write(endings.ask_to_stop, row["key"], time.time())
     tracker_of(request).sweeps.quiet_periods.clear()  # Its agent, if it has one, is to hear of it.
     return answer(await tracker_of(request).read(run_json, await readable_run(request)))
 
 
+@api.get("/api/runs/{key:int}/archives", RUNS, answer=list[ArchiveDetail])
 async def list_archives(request: Request) -> Response:
-    """What was overwritten or rewound, with the config and the summary of that time."""
+    """What was overwritten or rewound."""
     row = await readable_run(request)
-    found = await tracker_of(request).read(archives.read, row["key"])
-    return answer(
-        [
-            {
-                **{name: archive[name] for name in ("number", "reason", "made_at")},
-                "config": _plain_config(archive["config"]),
-                "summary": _plain_summary(archive["summary"]),
-            }
-            for archive in found
-        ]
-    )
+    details: list[ArchiveDetail] = [
+        {
+            "number": archive["number"],
+            "reason": archive["reason"],
+            "made_at": archive["made_at"],
+            "config": _plain_config(archive["config"]),
+            "summary": _plain_summary(archive["summary"]),
+        }
+        for archive in await tracker_of(request).read(archives.read, row["key"])
+    ]
+    return answer(details)
 
 
+@api.get("/api/runs/{key:int}/metrics", RUNS, query={"points": int}, answer=list[Series])
 async def metrics(request: Request) -> Response:
+    """Every metric of a run, thinned out."""
     row = await readable_run(request)
-    points = arguments.number(request.query_params.get("points"), "points") or 100
+    points = arguments.number(request, "points") or 100
     return answer(await tracker_of(request).read(read_metrics, row["key"], points))
 
 
+@api.get("/api/runs/{key:int}/console", RUNS, query={"after": int, "wait": float}, answer=Console)
 async def console(request: Request) -> Response:
-    """The console from `after` on; with `wait`, answers when there is more, or at the end."""
+    """What it printed, from `after` on; waits up to `wait` seconds for more."""
     row = await readable_run(request)
-    given = request.query_params
-    after = arguments.number(given.get("after"), "after") or 0
-    end = time.monotonic() + arguments.wait_seconds(given.get("wait"))
+    after = arguments.number(request, "after") or 0
+    end = time.monotonic() + arguments.wait_seconds(request.query_params.get("wait"))
+    tracker, looked_at = tracker_of(request), -1
     while True:
-        page = await tracker_of(request).read(read_page, row["key"], after)
+        # Many people follow runs that print nothing: the database is read only after a change.
+        changed_at = tracker.changes.of_run(row["key"], _PRINTED)
+        if changed_at != looked_at:
+            page = await tracker.read(read_page, row["key"], after)
+            looked_at = changed_at
         # Who waits must not hold up a stop; it asks again, and finds the next server.
         is_over = time.monotonic() >= end or request.app.state.is_stopping()
         if page["text"] or page["ended"] or is_over:
@@ -189,23 +181,32 @@ async def console(request: Request) -> Response:
         await asyncio.sleep(0.2)
 
 
+@api.post("/api/runs/{key:int}/attempts", RUNS, body=NewAttempt, answer={"number": int})
 async def begin_attempt(request: Request) -> Response:
+    """An execution begins."""
     row = await own_run(request)
-    given = await read_texts(request)
+    body = await arguments.read(request, NewAttempt)
     number = await tracker_of(request).write(
         attempts.begin,
         row["key"],
-        token=arguments.field(given, "token", str),
-        host=arguments.field(given, "host", str),
-        pid=arguments.field(given, "pid", int),
+        token=body.token,
+        host=body.host,
+        pid=body.pid,
         now=time.time(),
     )
     return answer({"number": number})
 
 
+@api.post(
+    "/api/runs/{key:int}/attempts/{number:int}/console",
+    RUNS,
+    query={"offset": int},
+    answer=Received,
+)
 async def append_console(request: Request) -> Response:
+    """Console bytes from an offset on."""
     row, number = await own_run(request), _attempt(request)
-    offset = arguments.number(request.query_params.get("offset"), "offset") or 0
+    offset = arguments.number(request, "offset") or 0
     data = await read_body(request, LARGEST_BODY)
     try:
         stored = await tracker_of(request).write(
@@ -219,16 +220,18 @@ async def append_console(request: Request) -> Response:
     return answer({"stored": stored, "stop": bool(row["stop_asked"] and not row["seen_client"])})
 
 
+@api.post("/api/runs/{key:int}/attempts/{number:int}/end", RUNS, body=AttemptEnd, answer=Run)
 async def end_attempt(request: Request) -> Response:
+    """An execution has ended."""
     row, number = await own_run(request), _attempt(request)
-    given = await read_json(request)
+    body = await arguments.read_as_sent(request, AttemptEnd)
     try:
         await tracker_of(request).write(
             endings.end_attempt,
             row["key"],
             number,
-            exit_code=arguments.field(given, "exit_code", int),
-            ended_at=float(arguments.field(given, "ended_at", (int, float))),
+            exit_code=body.exit_code,
+            ended_at=body.ended_at,
             now=time.time(),
         )
     except attempts.NoAttempt as error:
@@ -237,11 +240,11 @@ async def end_attempt(request: Request) -> Response:
     return answer(await tracker_of(request).read(run_json, ended))
 
 
-def run_json(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
+def run_json(connection: sqlite3.Connection, row: Row) -> Run:
     return run_fields(row, count_rows(connection, row["key"], HISTORY))
 
 
-def run_fields(row: Row, steps: int) -> dict[str, Any]:
+def run_fields(row: Row, steps: int) -> Run:
     """A run as people want it: plain values, no client internals."""
     return {
         "key": row["key"],
@@ -283,19 +286,24 @@ def _plain_summary(text: str) -> dict[str, Any]:
 
 
 def _detail(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
-    told = ("number", "host", "pid", "started_at", "ended_at", "exit_code", "cause")
+    columns = (
+        "number", "host", "pid", "started_at", "ended_at", "exit_code", "cause", "console_bytes",
+        "job", "node",
+    )  # fmt: skip
     files = connection.execute(
         "SELECT name, size FROM files WHERE run = ? ORDER BY name", (row["key"],)
     ).fetchall()
     return {
         **run_json(connection, row),
+        "metrics": sorted(
+            name
+            for name in names_of_run(connection, row["key"], HISTORY)
+            if not name.startswith("_")
+        ),
         "attempts": [
             {
-                **{name: attempt[name] for name in told},
-                "console_bytes": attempt["console_bytes"],
+                **{name: attempt[name] for name in columns},
                 "usage": usage_json(attempt["usage"]),
-                "job": attempt["job"],
-                "node": attempt["node"],
             }
             for attempt in attempts.of_run(connection, row["key"])
         ],
@@ -310,7 +318,7 @@ def _detail(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
 def _whereabouts(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
     """Of a trial: which one of which sweep, and job and node, in Slurm's words, of the agent that
     had it last; `job_key` where that job is one of those we know."""
-    found = connection.execute(
+    row = connection.execute(
         "SELECT trials.sweep AS sweep, trials.number AS number, agents.job AS job, "
         "agents.node AS node, sweeps.id AS id, sweeps.name AS name, "
         "projects.entity AS entity, projects.name AS project FROM trials "
@@ -318,17 +326,17 @@ def _whereabouts(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
         "LEFT JOIN agents ON agents.key = trials.agent WHERE trials.run = ?",
         (run,),
     ).fetchone()
-    if found is None:
+    if row is None:
         return {"trial": None, "sweep": None, "job": None, "job_key": None, "node": None}
     return {
-        "trial": {"sweep": found["sweep"], "number": found["number"]},
+        "trial": {"sweep": row["sweep"], "number": row["number"]},
         "sweep": {
-            "key": found["sweep"],
-            **{n: found[n] for n in ("id", "name", "entity", "project")},
+            "key": row["sweep"],
+            **{name: row[name] for name in ("id", "name", "entity", "project")},
         },
-        "job": found["job"],
-        "job_key": jobs.key_of(connection, found["job"], found["sweep"]) if found["job"] else None,
-        "node": found["node"],
+        "job": row["job"],
+        "job_key": jobs.key_of(connection, row["job"], row["sweep"]) if row["job"] else None,
+        "node": row["node"],
     }
 
 
@@ -341,49 +349,11 @@ def _list_runs(
     *,
     alone: bool,
     sweep: int | None,
-) -> list[dict[str, Any]]:
+) -> list[Run]:
     rows = runs.newest(connection, project, state, limit, entities, alone=alone, sweep=sweep)
     return [run_json(connection, row) for row in rows]
-
-
-def _count_runs(
-    connection: sqlite3.Connection, entities: Entities | None = None
-) -> tuple[int, int]:
-    if entities is not None:
-        return runs.count_of(connection, entities)
-    # Two questions that indexes answer alone; every command asks them.
-    count = connection.execute("SELECT count(*) FROM runs").fetchone()[0]
-    running = connection.execute(
-        "SELECT count(*) FROM runs WHERE state IN ('running', 'preempting')"
-    ).fetchone()[0]
-    return count, running
-
-
-def _database_bytes(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.glob("runyard.db*") if path.is_file())
 
 
 def _attempt(request: Request) -> int:
     number: int = request.path_params["number"]
     return min(number, LARGEST_KEY)
-
-
-ENDPOINTS = [
-    Endpoint("GET", "/api/health", health, RUNS),
-    Endpoint("GET", "/api/run", find_run, RUNS),
-    Endpoint("GET", "/api/runs", list_runs, RUNS),
-    Endpoint("POST", "/api/curves", curves, RUNS),
-    Endpoint("POST", "/api/runs", create_run, RUNS),
-    Endpoint("DELETE", "/api/runs/{key:int}", delete_run),
-    Endpoint("POST", "/api/runs/{key:int}/stop", stop_run),
-    Endpoint("GET", "/api/runs/{key:int}/archives", list_archives, RUNS),
-    Endpoint("GET", "/api/runs/{key:int}/metrics", metrics, RUNS),
-    Endpoint("GET", "/api/runs/{key:int}/rows", rows, RUNS),
-    Endpoint("GET", "/api/runs/{key:int}/console", console, RUNS),
-    Endpoint("POST", "/api/runs/{key:int}/attempts", begin_attempt, RUNS),
-    Endpoint("POST", "/api/runs/{key:int}/attempts/{number:int}/console", append_console, RUNS),
-    Endpoint("POST", "/api/runs/{key:int}/attempts/{number:int}/end", end_attempt, RUNS),
-    Endpoint("POST", "/api/server/stop", stop_server, access=Access.KEY),
-    Endpoint("POST", "/api/server/backup", backup, access=Access.KEY),
-    Endpoint("GET", PROOF_PATH, proof, access=Access.EVERYBODY),
-]

@@ -15,11 +15,14 @@ from runyard.server.history.history import EVENTS, HISTORY, count_rows, read_row
 from runyard.server.http import arguments
 from runyard.server.http.access import readable_run
 from runyard.server.http.answers import HttpError, answer
-from runyard.server.http.routes import Endpoint
+from runyard.server.http.routes import Endpoints
 from runyard.server.people.permissions import RUNS
 from runyard.server.processes.consoles import lines_of
 from runyard.server.store.sql import Row
 from runyard.server.tracker import Tracker
+from runyard.shapes.runs import Lines, Record
+
+api = Endpoints("runs")
 
 _STREAMS = {"history": HISTORY, "events": EVENTS}
 _PAGE_LINES, _PAGE_BYTES = 5_000, 4 << 20
@@ -29,19 +32,25 @@ _COLUMNS = (
 )  # fmt: skip
 
 
+@api.get("/api/runs/{key:int}/record", RUNS, answer=Record)
 async def record(request: Request) -> Response:
+    """A run as its client sent it."""
     row = await readable_run(request)
     tracker: Tracker = request.app.state.tracker
     return answer(await tracker.read(_record, row))
 
 
+@api.get("/api/runs/{key:int}/lines/{stream}", RUNS, query={"after": int}, answer=Lines)
 async def lines(request: Request) -> Response:
-    """Lines of a stream from `after` on, up to a limit or the next gap."""
+    """Lines of a stream as they came.
+
+    Up to a limit, or the next gap.
+    """
     row = await readable_run(request)
     stream = request.path_params["stream"]
     if stream not in (*_STREAMS, "output"):
         raise HttpError(404, f"there is no stream {stream!r}")
-    after = arguments.number(request.query_params.get("after"), "after") or 0
+    after = arguments.number(request, "after") or 0
     tracker: Tracker = request.app.state.tracker
     return answer(await tracker.read(_page, row["key"], stream, after))
 
@@ -87,9 +96,3 @@ def _read(
     if first is None:  # A gap, or the end.
         return read_rows(connection, run, number, after)
     return itertools.chain([first], near)
-
-
-ENDPOINTS = [
-    Endpoint("GET", "/api/runs/{key:int}/record", record, RUNS),
-    Endpoint("GET", "/api/runs/{key:int}/lines/{stream}", lines, RUNS),
-]

@@ -6,52 +6,87 @@ import asyncio
 import secrets
 import sqlite3
 import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from runyard.reading import problems
 from runyard.server.api.sweep_json import sweep_json, times_left, trial_json, work_json
 from runyard.server.http import arguments
-from runyard.server.http.access import caller_of, meant, own_sweep, readable_sweep, tracker_of
-from runyard.server.http.answers import HttpError, answer, read_json, read_texts
-from runyard.server.http.routes import Endpoint
+from runyard.server.http.access import (
+    caller_of,
+    meant,
+    must_write,
+    own_sweep,
+    readable_sweep,
+    tracker_of,
+)
+from runyard.server.http.answers import HttpError, answer
+from runyard.server.http.routes import Endpoints
 from runyard.server.people.permissions import RUNS, Entities, readable
 from runyard.server.store.names import BadName, check_project
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweep_changes, sweeps, trials
 from runyard.server.sweeps.policy.lifecycle import STATES
 from runyard.server.sweeps.serving.creation import BadPrior, BadSweep, new_sweep, read_file
+from runyard.shapes.sweeps import CreatedSweep, Problem, Sweep, Trial, Work
+
+api = Endpoints("sweeps")
 
 
+@dataclass
+class NewSweep:
+    """`config` is the sweep's file, as text or as an object."""
+
+    config: Any = None
+    project: str | None = None
+    entity: str | None = None
+    folder: str | None = None
+    name: str | None = None
+    prior_runs: list[str] = field(default_factory=list)
+    seed: int | None = None
+
+
+@dataclass
+class SweepState:
+    state: str
+
+
+@dataclass
+class SweepCap:
+    run_cap: int | None = None
+
+
+@dataclass
+class TrialsToRetry:
+    trials: list[int] | None = None
+
+
+@api.post("/api/sweeps", body=NewSweep, answer=CreatedSweep)
 async def create_sweep(request: Request) -> Response:
-    given = await read_texts(request)
-    config = given.get("config")
-    if not isinstance(config, str | dict):
+    """Make a sweep of a file's text or data."""
+    body = await arguments.read(request, NewSweep)
+    if not isinstance(body.config, str | dict):
         raise HttpError(400, "config is missing: the sweep's file, as text or as an object")
     try:
         # Beside the event loop: a long list of values takes its time.
-        file = await asyncio.to_thread(read_file, config)
+        file = await asyncio.to_thread(read_file, body.config)
     except BadSweep as error:
-        problems = [
-            {"path": list(one.path), "message": one.message, "mend": one.mend}
-            for one in error.problems
-        ]
-        return answer({"error": str(error), "problems": problems}, 400)
+        return answer({"error": str(error), "problems": _problems(error.problems)}, 400)
     caller = caller_of(request)
-    entity = _text(given, "entity") or file.sweep.entity or caller.name
-    project = _text(given, "project") or file.sweep.project or "uncategorized"
+    entity = body.entity or file.sweep.entity or caller.name
+    project = body.project or file.sweep.project or "uncategorized"
     try:
         check_project(entity)
         check_project(project)
     except BadName as error:
         raise HttpError(400, str(error)) from error
-    if not tracker_of(request).accounts.may_write(caller, entity):
-        raise HttpError(403, f"{entity!r} is not an entity that you may write to")
-    seed = given.get("seed")
-    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**32:
-        seed = None
-    prior = arguments.texts(given, "prior_runs") if given.get("prior_runs") else []
+    must_write(request, caller, entity)
+    if body.seed is not None and not 0 <= body.seed < 2**32:
+        raise HttpError(400, "seed: a whole number from 0 to 4294967295")
     try:
         row = await tracker_of(request).write(
             new_sweep,
@@ -59,86 +94,103 @@ async def create_sweep(request: Request) -> Response:
             entity=entity,
             project=project,
             user=caller.key,
-            name=_text(given, "name"),
-            folder=_text(given, "folder"),
-            seed=seed if seed is not None else secrets.randbits(31),
-            prior=prior,
+            name=body.name,
+            folder=body.folder,
+            seed=secrets.randbits(31) if body.seed is None else body.seed,
+            prior=body.prior_runs,
             now=time.time(),
         )
     except BadPrior as error:
         raise HttpError(400, str(error)) from error
-    warnings = [
-        {"path": list(one.path), "message": one.message, "mend": one.mend} for one in file.warnings
+    sweep = await tracker_of(request).read(sweep_json, row, time.time())
+    return answer({**sweep, "warnings": _problems(file.warnings)})
+
+
+def _problems(found: Iterable[problems.Problem]) -> list[Problem]:
+    return [
+        {"path": list(problem.path), "message": problem.message, "mend": problem.mend}
+        for problem in found
     ]
-    made = await tracker_of(request).read(sweep_json, row, time.time())
-    return answer({**made, "warnings": warnings})
 
 
+@api.get("/api/sweeps", RUNS, query={"project": str, "open": int, "limit": int}, answer=list[Sweep])
 async def list_sweeps(request: Request) -> Response:
-    given = request.query_params
-    limit = arguments.number(given.get("limit"), "limit")
-    found = await tracker_of(request).read(
+    """Sweeps, the newest first."""
+    query = request.query_params
+    rows = await tracker_of(request).read(
         _list,
-        given.get("project"),
-        limit,
+        query.get("project"),
+        arguments.number(request, "limit"),
         readable(caller_of(request)),
         time.time(),
-        open_only=given.get("open") == "1",
+        open_only=query.get("open") == "1",
     )
-    return answer(found)
+    return answer(rows)
 
 
+@api.get("/api/sweep", RUNS, query={"name": str}, answer=Sweep)
 async def find_sweep(request: Request) -> Response:
+    """One sweep by what a person types."""
     row = await meant(request, "sweep", sweeps.by_words, readable(caller_of(request)))
     return answer(await tracker_of(request).read(sweep_json, row, time.time()))
 
 
+@api.get("/api/sweeps/{key:int}", RUNS, answer=Sweep)
 async def show_sweep(request: Request) -> Response:
+    """A sweep with its counts, its best trial and its end."""
     row = await readable_sweep(request)
     return answer(await tracker_of(request).read(sweep_json, row, time.time()))
 
 
+@api.get(
+    "/api/sweeps/{key:int}/trials", RUNS, query={"state": str, "last": int}, answer=list[Trial]
+)
 async def list_trials(request: Request) -> Response:
+    """Its trials."""
     row = await readable_sweep(request)
     state = request.query_params.get("state")
     if state is not None and state not in STATES:
         raise HttpError(400, f"{state[:50]!r} is no state of a trial: {', '.join(STATES)}")
-    last = arguments.number(request.query_params.get("last"), "last")
+    last = arguments.number(request, "last")
     return answer(await tracker_of(request).read(_trials, row, state, last))
 
 
+@api.get("/api/sweeps/{key:int}/work", RUNS, answer=Work)
 async def list_work(request: Request) -> Response:
-    """Who worked on a sweep, in which job, and every attempt with what it used."""
+    """Its agents, also those that left, and every attempt with what it used."""
     row = await readable_sweep(request)
     return answer(await tracker_of(request).read(work_json, row["key"]))
 
 
+@api.post("/api/sweeps/{key:int}/state", body=SweepState, answer=Sweep)
 async def change_state(request: Request) -> Response:
+    """running, paused, finished (what runs goes on) or canceled (it ends)."""
     row = await own_sweep(request)
-    state = arguments.field(await read_json(request), "state", str)
+    state = (await arguments.read_as_sent(request, SweepState)).state
     return await _changed(request, row, sweep_changes.set_state, state)
 
 
+@api.post("/api/sweeps/{key:int}/cap", body=SweepCap, answer=Sweep)
 async def change_cap(request: Request) -> Response:
+    """How many trials there may be; null for no limit."""
     row = await own_sweep(request)
-    given = await read_json(request)
-    cap = None if given.get("run_cap") is None else arguments.field(given, "run_cap", int)
+    cap = (await arguments.read_as_sent(request, SweepCap)).run_cap
     if cap is not None and cap < 1:
         raise HttpError(400, "run_cap is at least 1; null takes it away")
     return await _changed(request, row, sweep_changes.set_cap, cap)
 
 
+@api.post("/api/sweeps/{key:int}/retry", body=TrialsToRetry, answer=Sweep)
 async def retry(request: Request) -> Response:
+    """Run failed trials again: those named, or all."""
     row = await own_sweep(request)
-    given = await read_json(request)
-    numbers = None if given.get("trials") is None else arguments.field(given, "trials", list)
-    if numbers is not None and not all(type(number) is int for number in numbers):
-        raise HttpError(400, "trials is not a list of numbers")
+    numbers = (await arguments.read_as_sent(request, TrialsToRetry)).trials
     return await _changed(request, row, sweep_changes.retry, numbers)
 
 
+@api.delete("/api/sweeps/{key:int}", answer={"deleted": str})
 async def delete(request: Request) -> Response:
-    """Of a sweep that nobody has worked on, such as one whose jobs Slurm refused."""
+    """Delete a sweep that nobody has worked on."""
     row = await own_sweep(request)
     tracker = tracker_of(request)
     try:
@@ -149,10 +201,10 @@ async def delete(request: Request) -> Response:
     return answer({"deleted": row["id"]})
 
 
-async def _changed(request: Request, row: Row, change: Any, given: Any) -> Response:
+async def _changed(request: Request, row: Row, change: Any, value: Any) -> Response:
     tracker = tracker_of(request)
     try:
-        await tracker.write(change, row["key"], given, time.time())
+        await tracker.write(change, row["key"], value, time.time())
     except sweep_changes.Refused as error:
         raise HttpError(409, str(error)) from error
     tracker.sweeps.wake(row["key"])
@@ -167,35 +219,17 @@ def _list(
     now: float,
     *,
     open_only: bool,
-) -> list[dict[str, Any]]:
+) -> list[Sweep]:
     rows = sweeps.newest(connection, project, limit, entities, open_only=open_only)
     return [sweep_json(connection, row, now) for row in rows]
 
 
 def _trials(
     connection: sqlite3.Connection, row: Row, state: str | None, last: int | None
-) -> list[dict[str, Any]]:
+) -> list[Trial]:
     rules = sweeps.rules_of(row)
     left = times_left(connection, row, time.time())
     return [
-        trial_json(one, rules, left.get(one["number"]))
-        for one in trials.of_sweep(connection, row["key"], state, last)
+        trial_json(trial, rules, left.get(trial["number"]))
+        for trial in trials.of_sweep(connection, row["key"], state, last)
     ]
-
-
-def _text(given: dict[str, Any], name: str) -> str | None:
-    return None if given.get(name) is None else arguments.field(given, name, str)
-
-
-ENDPOINTS = [
-    Endpoint("GET", "/api/sweep", find_sweep, RUNS),
-    Endpoint("GET", "/api/sweeps", list_sweeps, RUNS),
-    Endpoint("POST", "/api/sweeps", create_sweep),
-    Endpoint("GET", "/api/sweeps/{key:int}", show_sweep, RUNS),
-    Endpoint("DELETE", "/api/sweeps/{key:int}", delete),
-    Endpoint("GET", "/api/sweeps/{key:int}/trials", list_trials, RUNS),
-    Endpoint("GET", "/api/sweeps/{key:int}/work", list_work, RUNS),
-    Endpoint("POST", "/api/sweeps/{key:int}/state", change_state),
-    Endpoint("POST", "/api/sweeps/{key:int}/cap", change_cap),
-    Endpoint("POST", "/api/sweeps/{key:int}/retry", retry),
-]

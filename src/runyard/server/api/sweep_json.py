@@ -14,13 +14,14 @@ from runyard.server.sweeps.policy.causes import CAUSES, cause_of_exit
 from runyard.server.sweeps.policy.estimates import AtWork, eta_seconds, seconds_left, trial_seconds
 from runyard.server.sweeps.policy.lifecycle import STATES
 from runyard.server.sweeps.policy.rules import Rules
+from runyard.shapes.sweeps import Sweep, SweepAgent, Trial
 from runyard.sweep_states import OPEN_STATES
 
 # What `runyard.train` puts into a run's summary.
 _LEFT = "progress/seconds_left"
 
 
-def sweep_json(connection: sqlite3.Connection, row: Row, now: float) -> dict[str, Any]:
+def sweep_json(connection: sqlite3.Connection, row: Row, now: float) -> Sweep:
     """A sweep with its counts, its best trial and when it will be over."""
     rules = sweeps.rules_of(row)
     counts = sweeps.counts(connection, row["key"])
@@ -54,7 +55,7 @@ def sweep_json(connection: sqlite3.Connection, row: Row, now: float) -> dict[str
     }
 
 
-def trial_json(trial: Row, rules: Rules, left: float | None = None) -> dict[str, Any]:
+def trial_json(trial: Row, rules: Rules, left: float | None = None) -> Trial:
     """A trial; `value` is its first metric, `metrics` all that the search looks at; `left`: how
     long it is expected to run still."""
     measured = json_text.parse(trial["measured"]) if trial["measured"] else {}
@@ -86,7 +87,10 @@ def trial_json(trial: Row, rules: Rules, left: float | None = None) -> dict[str,
 
 def work_json(connection: sqlite3.Connection, sweep: int) -> dict[str, Any]:
     """The agents of a sweep, also those that left, and all attempts; `causes` in words."""
-    who = ("key", "kind", "host", "slots", "job", "node", "created_at", "heard_at", "left_at")
+    who = (
+        "key", "kind", "host", "slots", "packing", "job", "node", "created_at", "heard_at",
+        "left_at",
+    )  # fmt: skip
     told = ("trial", "number", "agent", "host", "started_at", "ended_at", "exit_code")
     found = [
         {
@@ -124,7 +128,7 @@ def _attempts(connection: sqlite3.Connection, sweep: int) -> int:
     return found
 
 
-def _agents(connection: sqlite3.Connection, sweep: int) -> list[dict[str, Any]]:
+def _agents(connection: sqlite3.Connection, sweep: int) -> list[SweepAgent]:
     """Those who have not left, each with what it has, and what that uses."""
     at_work = connection.execute(
         "SELECT trials.agent, attempts.usage, (SELECT ended_at FROM clients "
@@ -140,10 +144,18 @@ def _agents(connection: sqlite3.Connection, sweep: int) -> list[dict[str, Any]]:
         running.setdefault(row["agent"], []).append(row["usage"])
         if row["over_at"] is not None:
             over[row["agent"]] = min(row["over_at"], over.get(row["agent"], row["over_at"]))
-    told = ("key", "kind", "host", "pid", "slots", "job", "node", "created_at", "heard_at")
     return [
         {
-            **{name: row[name] for name in told},
+            "key": row["key"],
+            "kind": row["kind"],
+            "host": row["host"],
+            "pid": row["pid"],
+            "slots": row["slots"],
+            "packing": row["packing"],
+            "job": row["job"],
+            "node": row["node"],
+            "created_at": row["created_at"],
+            "heard_at": row["heard_at"],
             "running": len(running.get(row["key"], ())),
             "usage": together(running.get(row["key"], ())),
             "over_since": over.get(row["key"]),

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from sqlite3 import Connection
 from typing import Any
 
-from runyard.server.store.sql import Row, fetch_column, fetch_one, insert
+from runyard.server.store.sql import Row, fetch_column, fetch_number, fetch_one, insert
 from runyard.server.store.store import Store
 
 Entry = tuple[str, str, int, int, str]
@@ -178,15 +178,27 @@ def digest_of(db: Connection, key: int) -> str:
 def entries_after(
     db: Connection, key: int, path: str, limit: int, *, names: Sequence[str] | None = None
 ) -> list[Row]:
-    tests, values = "", list[Any]([key, path])
-    if names is not None:
-        # One value however many names: SQLite takes only so many.
-        tests = "AND path IN (SELECT value FROM json_each(?)) "
-        values.append(json.dumps(names))
+    tests, values = _named(names)
     return db.execute(
         f"SELECT * FROM entries WHERE manifest = ? AND path > ? {tests}ORDER BY path LIMIT ?",  # noqa: S608
-        [*values, limit],
+        [key, path, *values, limit],
     ).fetchall()
+
+
+def count_entries(db: Connection, key: int, names: Sequence[str]) -> int:
+    tests, values = _named(names)
+    return fetch_number(
+        db,
+        f"SELECT count(*) FROM entries WHERE manifest = ? {tests}",  # noqa: S608
+        [key, *values],
+    )
+
+
+def _named(names: Sequence[str] | None) -> tuple[str, list[str]]:
+    """One value however many names: SQLite takes only so many."""
+    if names is None:
+        return "", []
+    return "AND path IN (SELECT value FROM json_each(?)) ", [json.dumps(names)]
 
 
 def digests(db: Connection, artifact: int) -> list[str]:

@@ -22,6 +22,8 @@ from runyard.server.history.pieces import extents
 _MOST_ROWS = 100
 # In so many of the rows before a counter must have counted upwards.
 _LOOKED_AT = 20
+# Fewer rows may grow alike by chance, such as a `best_epoch` in the beginning.
+_LEAST_EVEN = 6
 # epoch, trainer/global_step, train/epoch, iteration, batch_idx; not best_epoch or warmup_steps.
 _COUNTER = re.compile(
     r"(?:^|[/.])(?:global_?)?(?:step|epoch|iter(?:ation)?|batch(?:_idx)?)s?$", re.I
@@ -77,12 +79,13 @@ def _is_between(
     last_rows: list[dict[str, Any]], row: dict[str, Any], next_row: dict[str, Any]
 ) -> bool:
     """Whether a row follows those that were kept, and the program has gone on behind it."""
-    if not _grows([*last_rows, row], "_step"):
+    # Further back two rows may have one step: one that came back, and the first after it.
+    if not _grows([*last_rows[-1:], row], "_step"):
         return False  # It is there already.
     if _grows([row, next_row], "_step"):
         return True
     # Without `step=` the client counts on from what was kept: other keys may tell, such as epochs.
-    counters = _counters(row, last_rows)
+    counters = _counters(row, last_rows) or _even_counters([*last_rows, row])
     return bool(counters) and all(_grows([row, next_row], name) for name in counters)
 
 
@@ -94,6 +97,19 @@ def _counters(row: dict[str, Any], before: list[dict[str, Any]]) -> list[str]:
     """
     named = [name for name in row if _COUNTER.search(name) and _is_number(row[name])]
     return [name for name in named if len(before) > 1 and _grows(before, name)]
+
+
+def _even_counters(rows: list[dict[str, Any]]) -> list[str]:
+    """Keys of any name that grew from row to row by the same number: samples, tokens."""
+    if len(rows) < _LEAST_EVEN:
+        return []
+    return [
+        name
+        for name in rows[-1]
+        if not name.startswith("_")
+        and _grows(rows, name)
+        and len({after[name] - before[name] for before, after in pairwise(rows)}) == 1
+    ]
 
 
 def _grows(rows: list[dict[str, Any]], name: str) -> bool:

@@ -1,21 +1,28 @@
-"""What callers of runyard's own API give, checked."""
+"""What callers of runyard's own API send, checked."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
-from runyard.server.http.answers import HttpError
-from runyard.server.store.names import BadName, check_project, check_run_id
+import msgspec
+from starlette.requests import Request
+
+from runyard.server.http.answers import HttpError, read_json, read_texts
+
+Shape = TypeVar("Shape")
 
 # Far above anything sensible, and inside SQLite's integers.
 _LARGEST = 2**53
 _LONGEST_WAIT = 30.0
 
 
-def number(text: str | None, name: str) -> int | None:
-    """A whole number, zero or more, out of an address."""
+def number(request: Request, name: str) -> int | None:
+    """A whole number, zero or more, out of the address."""
+    return whole_number(request.query_params.get(name), name)
+
+
+def whole_number(text: str | None, name: str) -> int | None:
     if text is None:
         return None
     try:
@@ -27,50 +34,47 @@ def number(text: str | None, name: str) -> int | None:
     return value
 
 
-def wait_seconds(text: str | None) -> float:
+def wait_seconds(text: object) -> float:
     """How long an answer may be held back until there is news."""
     try:
-        value = float(text or 0)
-    except ValueError as error:
+        value = float(text or 0)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
         raise HttpError(400, f"wait is not a number: {str(text)[:50]!r}") from error
     # NaN is neither below nor above anything: it would wait for ever.
     return min(value, _LONGEST_WAIT) if value > 0 else 0.0
 
 
-def field(given: Mapping[str, Any], name: str, kind: type[Any] | tuple[type[Any], ...]) -> Any:
-    """A field of a body, of that kind."""
-    value = given.get(name)
-    if value is None:
-        raise HttpError(400, f"{name} is missing")
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise HttpError(400, f"{name} is not of the right kind")
-    if isinstance(value, int | float) and not (abs(value) <= _LARGEST and math.isfinite(value)):
-        raise HttpError(400, f"{name} is out of range")
-    return value
+async def read(request: Request, shape: type[Shape]) -> Shape:
+    """The body, with texts that SQLite takes; null is as good as left out."""
+    return checked(await read_texts(request), shape)
 
 
-def new_run(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The description of a run that is about to start."""
+async def read_as_sent(request: Request, shape: type[Shape]) -> Shape:
+    """The body, with its texts as they came."""
+    return checked(await read_json(request), shape)
+
+
+def checked(content: Mapping[str, Any], shape: type[Shape], *, null: bool = False) -> Shape:
+    """The fields of a shape, as declared; others are left out. `null`: whether null says something.
+
+    Clients send null for what they do not say, and older or newer ones fields that are unknown.
+    """
+    if not null:
+        content = {name: value for name, value in content.items() if value is not None}
     try:
-        check_run_id(field(given, "id", str))
-        check_project(field(given, "project", str))
-        if given.get("entity"):
-            check_project(field(given, "entity", str))
-    except BadName as error:
-        raise HttpError(400, str(error)) from error
-    texts(given, "command")
-    if not given["command"]:
-        raise HttpError(400, "command is missing")
-    if given.get("tags") is not None:
-        texts(given, "tags")
-    for name in ("name", "notes", "group", "host", "folder"):
-        if given.get(name) is not None:
-            field(given, name, str)
-    return given
+        fields = msgspec.convert(content, shape)
+    except msgspec.ValidationError as error:
+        raise HttpError(400, _refusal(str(error))) from error
+    for name, value in (fields if isinstance(fields, dict) else vars(fields)).items():
+        # NaN is not in any range.
+        if isinstance(value, int | float) and not abs(value) <= _LARGEST:
+            raise HttpError(400, f"{name} is out of range")
+    return fields
 
 
-def texts(given: Mapping[str, Any], name: str) -> list[str]:
-    values: list[str] = field(given, name, list)
-    if not all(isinstance(item, str) for item in values):
-        raise HttpError(400, f"{name} is not a list of texts")
-    return values
+def _refusal(text: str) -> str:
+    """msgspec's words, with the field first: `pid: expected int, got str`."""
+    reason, _, place = text.replace("`", "").partition(" - at $.")
+    if place:
+        return f"{place}: {reason[0].lower()}{reason[1:]}"
+    return f"{reason.removeprefix('Object missing required field ')} is missing"

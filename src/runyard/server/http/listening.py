@@ -13,9 +13,10 @@ import struct
 from dataclasses import dataclass, replace
 
 from runyard.errors import ServerError
+from runyard.proof import LOOPBACK
 
 CLUSTER = "cluster"
-_LOOPBACK = "127.0.0.1"
+_LOOPBACK = LOOPBACK[0]
 _EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104
 _GET_ADDRESS = 0x8915  # SIOCGIFADDR of Linux.
 # Set aside for documentation (RFC 5737). Nothing is sent: the kernel only says by which way.

@@ -1,25 +1,31 @@
-"""How a route is declared: who may ask, and by which keys.
+"""How a route is declared: who may ask, by which keys, what goes in and what comes out.
 
-Starlette's routes, `AuthMiddleware`'s rules and the limits of keys for runs are all read from these
-declarations.
+Starlette's routes, `AuthMiddleware`'s rules, the limits of keys for runs and the OpenAPI
+description are all read from these declarations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum, auto
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from runyard.server.http.answers import answer
+from runyard.server.http.answers import answer as send
 from runyard.server.http.scopes import REFUSAL
 from runyard.server.people.permissions import ALL
 
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+Declare: TypeAlias = Callable[[Handler], Handler]
+Shape: TypeAlias = Any
+"""A type of `runyard.shapes`, a dataclass, or the fields of an object with their types."""
+
+JSON, LINES = "application/json", "application/x-ndjson"
+BINARY, EVENTS = "application/octet-stream", "text/event-stream"
 
 
 class Access(Enum):
@@ -37,7 +43,7 @@ class Access(Enum):
 
 
 class Endpoint(Route):
-    """A route: method and path, who answers, who may ask.
+    """A route; the handler's docstring is its description.
 
     `scope` is what a caller's key must open. A key for runs is in the environment of programs
     (`people/api_keys.py`) and may fall into other hands: it logs and reads its owner's runs. So a
@@ -51,19 +57,64 @@ class Endpoint(Route):
         handler: Handler,
         scope: str = ALL,
         access: Access = Access.PAGE,
+        *,
+        tag: str = "",
+        query: Mapping[str, Any] | None = None,
+        body: Shape = None,
+        answer: Shape = None,
+        media: str = JSON,
     ) -> None:
         super().__init__(path, handler, methods=method.split("|"))
+        self.method = method
+        self.tag = tag
         self.scope = scope
         self.access = access
+        self.query = query or {}
+        self.body = body
+        self.answer = answer
+        self.media = media
         if scope == ALL and access is not Access.EVERYBODY:
             self.app = _for_own_keys(self.app)
 
 
+class Endpoints(list[Endpoint]):
+    """The routes of a module, in the order of their handlers, under one heading of the description.
+
+    `@endpoints.get(path, ...)` before a handler declares its route; the rest is `Endpoint`'s.
+    """
+
+    def __init__(self, tag: str = "") -> None:
+        super().__init__()
+        self._tag = tag
+
+    def get(self, path: str, *rest: Any, **more: Any) -> Declare:
+        return self._declare("GET", path, *rest, **more)
+
+    def post(self, path: str, *rest: Any, **more: Any) -> Declare:
+        return self._declare("POST", path, *rest, **more)
+
+    def put(self, path: str, *rest: Any, **more: Any) -> Declare:
+        return self._declare("PUT", path, *rest, **more)
+
+    def patch(self, path: str, *rest: Any, **more: Any) -> Declare:
+        return self._declare("PATCH", path, *rest, **more)
+
+    def delete(self, path: str, *rest: Any, **more: Any) -> Declare:
+        return self._declare("DELETE", path, *rest, **more)
+
+    def _declare(self, method: str, path: str, *rest: Any, **more: Any) -> Declare:
+        def declare(handler: Handler) -> Handler:
+            self.append(Endpoint(method, path, handler, *rest, **{"tag": self._tag, **more}))
+            return handler
+
+        return declare
+
+
 def _for_own_keys(inner: ASGIApp) -> ASGIApp:
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    async def app(scope: Scope, receive: Receive, send_message: Send) -> None:
         if scope["caller"].scope == ALL:
-            await inner(scope, receive, send)
+            await inner(scope, receive, send_message)
         else:
-            await answer({"error": REFUSAL}, 403)(scope, receive, send)
+            await send({"error": REFUSAL}, 403)(scope, receive, send_message)
 
     return app

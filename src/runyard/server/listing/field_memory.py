@@ -10,16 +10,19 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.history.reading.dotted_names import MISSING
-from runyard.server.listing.field_paths import Field, look_up
+from runyard.server.listing.field_paths import JSON, SELECTED, Field, look_up
+from runyard.server.store.database import must_be_short
 from runyard.server.store.json_text import parse
+from runyard.server.store.sql import Parameters, Row
 
 _MOST_FIELDS = 24
-_MOST_RUNS = 200_000
+# About 90 MB of them.
+_MOST_VALUES = 500_000
 _LONGEST_TEXT = 200
 _AT_ONCE = 500
 _NEVER = (-1, None)
@@ -35,41 +38,56 @@ class FieldMemory:
         # For each field, by run: the revision that a value was read at, and the value.
         self._known: OrderedDict[Field, dict[int, tuple[int, Any]]] = OrderedDict()
 
+    def read(
+        self, db: Connection, where: str, parameters: Parameters, fields: Collection[Field]
+    ) -> tuple[list[Row], dict[Field, Values]]:
+        """Runs with their key and those fields that are columns; the values of the others."""
+        columns = sorted({field.column for field in fields if field.kind != JSON})
+        chosen = "".join(f', {SELECTED[column]} AS "{column}"' for column in columns)
+        rows = db.execute(
+            f"SELECT runs.key AS key, coalesce(number, 0) AS revision{chosen} "  # noqa: S608
+            f"FROM runs LEFT JOIN revisions ON revisions.run = runs.key WHERE {where}",
+            parameters,
+        ).fetchall()
+        inside = [field for field in fields if field.kind == JSON]
+        revisions = {row["key"]: row["revision"] for row in rows}
+        return rows, self.values(db, revisions, inside) if inside else {}
+
     def values(
         self, db: Connection, revisions: Mapping[int, int], fields: Iterable[Field]
     ) -> dict[Field, Values]:
         """What stands under these fields in runs that are at these revisions."""
         wanted = list(fields)
+        result: dict[Field, Values] = {field: {} for field in wanted}
+        stale = set[int]()
         with self._lock:
-            known = [self._known.setdefault(field, {}) for field in wanted]
             for field in wanted:
+                memory = self._known.get(field, {})
+                for key, revision in revisions.items():
+                    read_at, value = memory.get(key, _NEVER)
+                    if read_at == revision:
+                        result[field][key] = value
+                    else:
+                        stale.add(key)
+        # Without the lock: others find what is remembered while these texts are read.
+        must_be_short(len(stale))
+        fresh = _read(db, sorted(stale), wanted)
+        with self._lock:
+            for field in wanted:
+                result[field] |= fresh[field]
+                memory = self._known.setdefault(field, {})
                 self._known.move_to_end(field)
-            # The runs of which nothing is remembered, or something older.
-            stale = sorted(
-                {
-                    key
-                    for memory in known
-                    for key, revision in revisions.items()
-                    if memory.get(key, _NEVER)[0] != revision
-                }
-            )
-            fresh = _read(db, stale, wanted)
-            result: dict[Field, Values] = {}
-            for field, memory in zip(wanted, known, strict=True):
                 for key, value in fresh[field].items():
                     if _is_small(value):
                         memory[key] = (revisions[key], value)
-                values = {key: memory[key][1] for key in revisions if key in memory}
-                result[field] = values | fresh[field]
             self._forget()
         return result
 
     def _forget(self) -> None:
-        while len(self._known) > _MOST_FIELDS:
-            self._known.popitem(last=False)
-        for memory in self._known.values():
-            if len(memory) > _MOST_RUNS:
-                memory.clear()
+        """Drop the fields that nobody has asked for lately; one alone may be as large as it is."""
+        values = sum(map(len, self._known.values()))
+        while len(self._known) > _MOST_FIELDS or (values > _MOST_VALUES and len(self._known) > 1):
+            values -= len(self._known.popitem(last=False)[1])
 
 
 def _read(db: Connection, keys: list[int], fields: list[Field]) -> dict[Field, Values]:

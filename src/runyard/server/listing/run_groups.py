@@ -10,8 +10,10 @@ from typing import Any
 
 from runyard.server.history.reading.dotted_names import MISSING
 from runyard.server.listing.field_memory import FieldMemory
-from runyard.server.listing.field_paths import JSON, LIST, SELECTED, Field
+from runyard.server.listing.field_paths import JSON, LIST, Field
+from runyard.server.store.database import must_be_short
 from runyard.server.store.json_text import parse
+from runyard.server.store.sql import fetch_number
 
 _LONGEST_LABEL = 120
 
@@ -31,16 +33,7 @@ def by_fields(
     fields: Sequence[Field],
 ) -> list[Group]:
     """One group for each combination of values; the largest first."""
-    columns = sorted({field.column for field in fields if field.kind != JSON})
-    chosen = "".join(f', {SELECTED[column]} AS "{column}"' for column in columns)
-    rows = db.execute(
-        f"SELECT runs.key AS key, coalesce(number, 0) AS revision{chosen} "  # noqa: S608
-        f"FROM runs LEFT JOIN revisions ON revisions.run = runs.key {_which(keys)}",
-        _parameters(project, keys),
-    ).fetchall()
-    inside = [field for field in fields if field.kind == JSON]
-    revisions = {row["key"]: row["revision"] for row in rows}
-    values = memory.values(db, revisions, inside) if inside else {}
+    rows, values = memory.read(db, _which(keys), _parameters(project, keys), fields)
     groups: dict[str, Group] = {}
     for row in rows:
         held = {
@@ -59,8 +52,15 @@ def by_config(
     db: Connection, project: int, keys: Sequence[int] | None, left_out: Collection[str]
 ) -> list[Group]:
     """One group for each config, whatever stands under the keys that are left out."""
+    must_be_short(
+        fetch_number(
+            db,
+            f"SELECT count(*) FROM runs WHERE {_which(keys)}",  # noqa: S608
+            _parameters(project, keys),
+        )
+    )
     rows = db.execute(
-        f"SELECT key, config FROM runs {_which(keys)}",  # noqa: S608
+        f"SELECT key, config FROM runs WHERE {_which(keys)}",  # noqa: S608
         _parameters(project, keys),
     )
     by_text: dict[str, Group] = {}
@@ -138,7 +138,7 @@ def _sorted(groups: Iterable[Group]) -> list[Group]:
 
 def _which(keys: Sequence[int] | None) -> str:
     narrowed = "" if keys is None else " AND runs.key IN (SELECT value FROM json_each(:keys))"
-    return f"WHERE runs.project = :project{narrowed}"
+    return f"runs.project = :project{narrowed}"
 
 
 def _parameters(project: int, keys: Sequence[int] | None) -> dict[str, Any]:

@@ -107,19 +107,8 @@ class _RunRecord:
 def _records(
     db: Connection, memory: FieldMemory, project: int, narrowed: Narrowed, fields: set[Field]
 ) -> list[_RunRecord]:
-    columns = sorted({field.column for field in fields if field.kind != JSON})
-    chosen = "".join(f', {SELECTED[column]} AS "{column}"' for column in columns)
-    rows = db.execute(
-        f"SELECT runs.key AS key, coalesce(number, 0) AS revision{chosen} "  # noqa: S608
-        "FROM runs LEFT JOIN revisions ON revisions.run = runs.key "
-        f"WHERE runs.project = ? AND {narrowed.sql}",
-        (project, *narrowed.values),
-    ).fetchall()
-    inside = [field for field in fields if field.kind == JSON]
-    values: dict[Field, Values] = {}
-    if inside:
-        revisions = {row["key"]: row["revision"] for row in rows}
-        values = memory.values(db, revisions, inside)
+    where = f"runs.project = ? AND {narrowed.sql}"
+    rows, values = memory.read(db, where, (project, *narrowed.values), fields)
     return [_RunRecord(row, values) for row in rows]
 
 

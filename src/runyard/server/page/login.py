@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
+from dataclasses import dataclass
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,25 +13,45 @@ from starlette.responses import Response
 from runyard.server.http.access import caller_of, session_of, tracker_of
 from runyard.server.http.answers import HttpError, answer, read_texts
 from runyard.server.http.cookies import cookie_path, is_own_login, set_cookie
-from runyard.server.http.routes import Access, Endpoint
+from runyard.server.http.routes import Access, Endpoints
 from runyard.server.http.scopes import REFUSAL
 from runyard.server.people import sessions as stored
 from runyard.server.people.permissions import RUNS, Caller
 from runyard.server.people.sessions import CODE_SECONDS, LONGEST_SECONDS
+from runyard.shapes.people import Login, LoginCode
+
+api = Endpoints("people")
 
 # A wrong code or key is answered late. There is no limit by address: on a login node a stranger
 # has the address of the owner, who would be the one that it keeps out.
 REFUSAL_SECONDS = 1.0
+# Ours are 40 hexadecimal digits (`accounts.new_key`); the codes of links have other letters too.
+_KEY = re.compile(r"[0-9a-f]{30,}")
 
 
+@dataclass
+class LoginQuestion:
+    """`path` and `secure` are how the browser sees the page: a proxy may stand in between."""
+
+    code: str
+    path: str | None = None
+    secure: bool = False
+
+
+# A session that could make codes would confirm itself.
+@api.post("/api/login/codes", access=Access.KEY, answer=LoginCode)
 async def make_code(request: Request) -> Response:
-    """A code that logs one browser in as the caller, or confirms that it is them."""
+    """Make a code that logs one browser in, once and soon."""
     code = tracker_of(request).accounts.codes.make(caller_of(request).key_id, time.time())
     return answer({"code": code, "seconds": int(CODE_SECONDS)})
 
 
+@api.post("/api/login", access=Access.EVERYBODY, body=LoginQuestion, answer=Login)
 async def log_in(request: Request) -> Response:
-    """`path` and `secure` are how the browser sees us: a proxy may stand in between."""
+    """Exchange a code or a key for a session: its cookie, and the `proof` that goes into the
+    header `X-Runyard`; `ticket` replaces that in the address of a file. `path` and `secure` are
+    how the browser sees the page (open: no key).
+    """
     if not is_own_login(request.scope):
         raise HttpError(403, "log in on runyard's own page")
     body = await read_texts(request)
@@ -39,7 +61,7 @@ async def log_in(request: Request) -> Response:
         caller.key_id, request.headers.get("user-agent", ""), _address(request), now
     )
     if not await accounts.open_session(session):
-        raise _refused()
+        raise _refused(body.get("code"))
     before = session_of(request)
     if before is not None:  # The browser forgets its cookie for the new one.
         await accounts.end_sessions([before])
@@ -55,8 +77,9 @@ async def log_in(request: Request) -> Response:
     return response
 
 
+@api.post("/api/login/confirm", body=LoginQuestion)
 async def confirm(request: Request) -> Response:
-    """Show a code or a key again: for ten minutes, the page may administer."""
+    """Show a code or a key again: for ten minutes the session may administer."""
     session = session_of(request)
     if session is None:  # Who comes with a key has shown it just now.
         return answer({})
@@ -69,7 +92,9 @@ async def confirm(request: Request) -> Response:
     return answer({})
 
 
+@api.post("/api/logout", body={"path": str})
 async def log_out(request: Request) -> Response:
+    """End the session, and forget its cookie."""
     body = await read_texts(request)
     accounts, session = tracker_of(request).accounts, session_of(request)
     if session is not None:
@@ -94,25 +119,24 @@ async def _shown(request: Request, secret: object) -> Caller:
                 raise HttpError(403, f"{REFUSAL}; `runyard ui` prints a link")
             return caller
     await asyncio.sleep(REFUSAL_SECONDS)
-    raise _refused()
+    why = accounts.why_refused(secret) if isinstance(secret, str) else None
+    if why is not None:
+        raise HttpError(403, why)
+    raise _refused(secret)
 
 
-def _refused() -> HttpError:
+def _refused(secret: object) -> HttpError:
+    """A key and the code of a link are told apart: each has another mend."""
+    if isinstance(secret, str) and _KEY.fullmatch(secret):
+        return HttpError(
+            403,
+            "this server does not know the key: copy all of it, or ask the server's owner for "
+            "another one (`runyard users keys add --user YOU`)",
+        )
     return HttpError(
-        403,
-        "this link or code was used before or is too old, or the key is wrong: `runyard ui` prints "
-        "a fresh link",
+        403, "this link or code was used before or is too old: `runyard ui` prints a fresh link"
     )
 
 
 def _address(request: Request) -> str:
     return request.client.host if request.client else ""
-
-
-ENDPOINTS = [
-    Endpoint("POST", "/api/login/confirm", confirm),
-    Endpoint("POST", "/api/logout", log_out),
-    # A session that could make codes would confirm itself.
-    Endpoint("POST", "/api/login/codes", make_code, access=Access.KEY),
-    Endpoint("POST", "/api/login", log_in, access=Access.EVERYBODY),
-]

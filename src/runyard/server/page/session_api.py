@@ -10,13 +10,20 @@ from starlette.responses import Response
 
 from runyard.server.http.access import caller_of, session_of, tracker_of
 from runyard.server.http.answers import HttpError, answer
-from runyard.server.http.routes import Access, Endpoint
+from runyard.server.http.routes import Access, Endpoints
 from runyard.server.people.permissions import may_manage_keys
 from runyard.server.people.sessions import Session, ends_at
+from runyard.shapes import people
+
+api = Endpoints("people")
 
 
+@api.get("/api/sessions", answer=list[people.Session])
 async def list_sessions(request: Request) -> Response:
-    """The caller's; the admin's list has everybody's. The one used last comes first."""
+    """Browsers that are logged in, the one used last first.
+
+    The admin's list has everybody's.
+    """
     current = session_of(request)
     listed: list[dict[str, Any]] = [
         {
@@ -35,7 +42,9 @@ async def list_sessions(request: Request) -> Response:
     return answer(sorted(listed, key=lambda session: -session["used_at"]))
 
 
+@api.delete("/api/sessions/{session}", access=Access.CONFIRMED, answer={"ended": int})
 async def end_session(request: Request) -> Response:
+    """End a session."""
     name = request.path_params["session"]
     ended = [session for session, _ in _manageable(request) if session.id == name]
     if not ended:
@@ -44,8 +53,9 @@ async def end_session(request: Request) -> Response:
     return answer({"ended": len(ended)})
 
 
+@api.delete("/api/sessions", access=Access.CONFIRMED, answer={"ended": int})
 async def end_others(request: Request) -> Response:
-    """All sessions of the caller but the one that asks."""
+    """End all sessions of the caller but the one that asks."""
     current, name = session_of(request), caller_of(request).name
     ended = [
         session for session, user in _manageable(request) if user == name and session is not current
@@ -63,10 +73,3 @@ def _manageable(request: Request) -> list[tuple[Session, str]]:
         if owner is not None and may_manage_keys(caller, owner.name):
             pairs.append((session, owner.name))
     return pairs
-
-
-ENDPOINTS = [
-    Endpoint("GET", "/api/sessions", list_sessions),
-    Endpoint("DELETE", "/api/sessions/{session}", end_session, access=Access.CONFIRMED),
-    Endpoint("DELETE", "/api/sessions", end_others, access=Access.CONFIRMED),
-]

@@ -1,11 +1,14 @@
 """The built page, as the browser loads it.
 
 `runyard/dashboard/static/` is made by the package's build. The files are few and small, so they are
-read once; next to each lie its packed forms, from which the browser's best is taken.
+read once; next to each lie its packed forms, from which the browser's best is taken. The viewers
+(charts by Vega and Plotly, point clouds, molecules) are large and lie there packed only.
 """
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 import html
 import mimetypes
 import shlex
@@ -25,10 +28,18 @@ _FOR_A_YEAR = "public, max-age=31536000, immutable"
 # What programs upload is shown on the page; whatever it holds, it must not run as ours. Scripts are
 # the built files alone: of what a run brings nothing goes out as a script (`headers.kind_of_file`).
 # Styles may stand in the text, since HTML that was logged is shown under this policy too; the frame
-# that it is shown in has no address, so frames need none.
+# that it is shown in has no address. The only frames with an address are the viewers.
 _POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
-    "media-src 'self'; style-src 'self' 'unsafe-inline'; base-uri 'self'; form-action 'none'; "
+    "media-src 'self'; style-src 'self' 'unsafe-inline'; frame-src 'self'; base-uri 'self'; "
+    "form-action 'none'; frame-ancestors 'self'"
+)
+# A viewer draws what users' programs logged. It has no origin, so no part in the page's session,
+# and can load and send nothing: what it draws comes by a message from the page. Its document names
+# the hash of its only script (dashboard/app/viewers.mjs): no other can run, and none by eval.
+_VIEWER_POLICY = (
+    "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; "
+    "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'self'"
 )
 _HEADERS = {"Content-Security-Policy": _POLICY}
@@ -76,12 +87,20 @@ class BuiltPage:
             found[path.name] = asset
         return found
 
+    def viewer(self, name: str) -> Path | None:
+        """The packed document of a viewer."""
+        known = {path.name: path for path in self._folder.glob("assets/viewer-*.html.gz")}
+        return known.get(f"{name}.gz")
+
 
 BUILT = BuiltPage(STATIC)
 
 
 async def asset(request: Request) -> Response:
     name = request.path_params["name"]
+    viewer = BUILT.viewer(name)
+    if viewer is not None:
+        return await asyncio.to_thread(_send_viewer, viewer, request)
     found = BUILT.assets.get(name)
     if found is None:
         raise HttpError(404, f"there is no {name[:200]!r} in this version's page: load it anew")
@@ -91,6 +110,17 @@ async def asset(request: Request) -> Response:
     if encoding:
         headers["Content-Encoding"] = encoding
     return Response(found.bodies[encoding], headers=headers, media_type=found.kind)
+
+
+def _send_viewer(packed: Path, request: Request) -> Response:
+    body = packed.read_bytes()
+    headers = {"Content-Security-Policy": _VIEWER_POLICY, "Cache-Control": _FOR_A_YEAR}
+    headers["Vary"] = "Accept-Encoding"
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        headers["Content-Encoding"] = "gzip"
+    else:
+        body = gzip.decompress(body)
+    return HTMLResponse(body, headers=headers)
 
 
 async def page(request: Request) -> Response:

@@ -33,6 +33,9 @@ LIFETIMES = {SHELL: 7 * DAY, RUN: DAY, JOB: 2 * DAY}
 # For so long a key that ended is remembered: who still comes with it is told why it is refused.
 _REMEMBERED = 2 * DAY
 
+# So many of a key's 40 characters are stored and shown: 128 of its 160 bits stay secret.
+_SHOWN = 8
+
 # The key that the state folder's own commands use; see `runyard.home.Discovery`.
 OWN_LABEL = "state folder"
 _NODES_LABEL = "agents on nodes"
@@ -106,7 +109,13 @@ def key_id(hashed: str) -> str:
 def add(db: Connection, user: int, key: str, wanted: Wanted, now: float) -> dict[str, Any]:
     """Make a key of a user's; what may be told of it."""
     end = None if wanted.lifetime is None else now + wanted.lifetime
-    columns = {"hash": hash_key(key), "user": user, "created_at": now, "expires_at": end}
+    columns = {
+        "hash": hash_key(key),
+        "starts": key[:_SHOWN],
+        "user": user,
+        "created_at": now,
+        "expires_at": end,
+    }
     insert(db, "api_keys", {**columns, **vars(wanted)})
     row = db.execute(f"{_SELECT} WHERE hash = ?", (hash_key(key),)).fetchone()
     return _shown(row)
@@ -114,9 +123,10 @@ def add(db: Connection, user: int, key: str, wanted: Wanted, now: float) -> dict
 
 def own(db: Connection, user: int, key: str, now: float) -> None:
     db.execute(
-        "INSERT INTO api_keys (hash, user, label, created_at, kind) VALUES (?, ?, ?, ?, ?) "
-        "ON CONFLICT DO UPDATE SET kind = excluded.kind",
-        (hash_key(key), user, OWN_LABEL, now, FOLDER),
+        "INSERT INTO api_keys (hash, starts, user, label, created_at, kind) "
+        "VALUES (?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET kind = excluded.kind, starts = excluded.starts",
+        (hash_key(key), key[:_SHOWN], user, OWN_LABEL, now, FOLDER),
     )
 
 
@@ -142,7 +152,16 @@ def list_all(db: Connection, now: float) -> list[dict[str, Any]]:
 
 def _shown(row: Row) -> dict[str, Any]:
     """A key without the key."""
-    columns = ("label", "kind", "scope", "created_at", "expires_at", "used_at", "used_from")
+    columns = (
+        "starts",
+        "label",
+        "kind",
+        "scope",
+        "created_at",
+        "expires_at",
+        "used_at",
+        "used_from",
+    )
     return {"id": key_id(row["hash"]), "user": row["name"], **{name: row[name] for name in columns}}
 
 

@@ -24,7 +24,8 @@ class Kind(Enum):
     RUN_FILE_UP = "/uploads"
     BLOB_UP = "/uploads/artifacts"
     MANIFEST_UP = "/uploads/manifests"
-    BLOB_DOWN = "/downloads/artifacts"
+    # W&B's own word: its clients tell the files of artifacts by it from others.
+    BLOB_DOWN = "/downloads/wandb_artifacts"
     MANIFEST_DOWN = "/downloads/manifests"
 
 

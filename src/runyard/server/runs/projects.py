@@ -10,20 +10,23 @@ from runyard.server.store.sql import Row, fetch_one
 
 
 def by_path(db: Connection, entity: str, name: str) -> Row | None:
-    return fetch_one(db, "SELECT * FROM projects WHERE entity = ? AND name = ?", (entity, name))
+    question = f"SELECT * FROM projects WHERE entity = ? AND name = ? AND {runs.NOT_TRASH}"  # noqa: S608
+    return fetch_one(db, question, (entity, name))
 
 
 def by_key(db: Connection, number: str) -> Row | None:
     """By the number that clients know as its internal id."""
     if not number.isdecimal() or len(number) > 18:
         return None
-    return fetch_one(db, "SELECT * FROM projects WHERE key = ?", (int(number),))
+    question = f"SELECT * FROM projects WHERE key = ? AND {runs.NOT_TRASH}"  # noqa: S608
+    return fetch_one(db, question, (int(number),))
 
 
 def of_entity(db: Connection, entity: str, after: str | None, most: int) -> list[Row]:
     """By name, behind the name `after`."""
     return db.execute(
-        "SELECT * FROM projects WHERE entity = ? AND name > ? ORDER BY name LIMIT ?",
+        f"SELECT * FROM projects WHERE entity = ? AND name > ? AND {runs.NOT_TRASH} "  # noqa: S608
+        "ORDER BY name LIMIT ?",
         (entity, after or "", most),
     ).fetchall()
 

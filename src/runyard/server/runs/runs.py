@@ -13,10 +13,14 @@ from runyard.server.store import sql
 from runyard.server.store.names import invent_name
 from runyard.server.store.sql import Row, fetch_number, fetch_one
 
+# The project of deleted runs (`tracking/trash.py`): no name that a client may give holds a slash.
+TRASH = "/trash"
+NOT_TRASH = f"projects.name <> '{TRASH}'"
+
 _SELECT = (
-    "SELECT runs.*, projects.entity AS entity, projects.name AS project_name, "
+    "SELECT runs.*, projects.entity AS entity, projects.name AS project_name, "  # noqa: S608
     "(SELECT name FROM users WHERE users.key = runs.user) AS user_name "
-    "FROM runs JOIN projects ON projects.key = runs.project "
+    f"FROM runs JOIN projects ON projects.key = runs.project AND {NOT_TRASH} "
 )
 
 
@@ -30,9 +34,9 @@ def ensure_project(db: Connection, entity: str, name: str, now: float) -> int:
 
 
 def new_name(db: Connection, project: int) -> str:
-    """A name for a run that was given none."""
+    """A name for a run that was given none; no two runs of a project get the same number."""
     return invent_name(
-        1 + fetch_number(db, "SELECT count(*) FROM runs WHERE project = ?", (project,))
+        1 + fetch_number(db, "SELECT runs_made FROM projects WHERE key = ?", (project,))
     )
 
 
@@ -128,7 +132,7 @@ def count_of(db: Connection, entities: Entities) -> tuple[int, int]:
     (condition,), values = of_entities(entities)
     row = db.execute(
         "SELECT count(*), coalesce(sum(runs.state IN ('running', 'preempting')), 0) "  # noqa: S608
-        f"FROM projects JOIN runs ON runs.project = projects.key WHERE {condition}",
+        f"FROM projects JOIN runs ON runs.project = projects.key WHERE {NOT_TRASH} AND {condition}",
         values,
     ).fetchone()
     return row[0], row[1]

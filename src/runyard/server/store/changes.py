@@ -2,7 +2,8 @@
 
 Kept in memory. The writer's connection has temporary triggers that tell of the rows a transaction
 touches; once it is committed, those get the next number. So every way of writing is covered, and
-nothing is stored. Who remembers a number from before the server's last start is told everything.
+nothing is stored. Of each kind the last changes are remembered, so a server that runs for months
+does not grow. Who asks from before them, or from before the server's last start, reads everything.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import sqlite3
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -79,16 +80,21 @@ _TOLD = (
     ("UPDATE", "reports", Kind.REPORT, "NEW.key", "NEW.project", "0"),
     ("DELETE", "reports", Kind.REPORT, "OLD.key", "OLD.project", "0"),
     ("INSERT", "agents", Kind.AGENT, "NEW.key", _SWEEP, "NEW.sweep"),
-    ("UPDATE OF left_at, slots", "agents", Kind.AGENT, "NEW.key", _SWEEP, "NEW.sweep"),
+    ("UPDATE OF left_at, slots, packing", "agents", Kind.AGENT, "NEW.key", _SWEEP, "NEW.sweep"),
 )
 
 # A sign of life says anew that an agent has not left.
 _ONLY_IF = {
-    ("UPDATE OF left_at, slots", "agents"): "WHEN OLD.left_at IS NOT NEW.left_at",
+    ("UPDATE OF left_at, slots, packing", "agents"): (
+        "WHEN OLD.left_at IS NOT NEW.left_at OR OLD.packing IS NOT NEW.packing"
+    ),
     ("UPDATE OF project", "runs"): "WHEN OLD.project IS NOT NEW.project",
 }
 
 Key = tuple[int, int]
+
+# Of each kind. A page that missed so many asks for its whole list anyway.
+_MOST_RECORDS = 20_000
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,8 @@ class Changes:
         self._records: dict[Kind, OrderedDict[Key, tuple[int, int]]] = {
             kind: OrderedDict() for kind in Kind
         }
+        # The number of the newest change of each kind that is no longer among them.
+        self._forgotten = dict.fromkeys(Kind, self.first)
         self._projects: dict[tuple[int, Kind], int] = {}
         self._kinds: dict[Kind, int] = {}
         self._listeners: list[Callable[[], None]] = []
@@ -146,6 +154,14 @@ class Changes:
                 if kind is Kind.DELETED:
                     for other in (Kind.RUN, Kind.HISTORY, Kind.CONSOLE, Kind.FILES):
                         self._records[other].pop((key, 0), None)
+                # Also into the trash. The project that it left hears nothing more of it.
+                if kind is Kind.MOVED:
+                    for other in (Kind.HISTORY, Kind.CONSOLE, Kind.FILES):
+                        if self._records[other].get((key, 0), (0, None))[1] == project:
+                            del self._records[other][key, 0]
+            for kind, last in self._records.items():
+                while len(last) > _MOST_RECORDS:
+                    self._forgotten[kind] = last.popitem(last=False)[1][0]
             # Last: who reads this number finds everything up to it.
             self.revision = revision
         for listener in tuple(self._listeners):
@@ -155,20 +171,27 @@ class Changes:
         """What was noted did not happen."""
         self._noted = set()
 
-    def knows(self, revision: int) -> bool:
-        """Whether everything since then is remembered."""
-        return self.first <= revision <= self.revision
-
-    def since(self, revision: int, kinds: Collection[Kind]) -> Iterator[Change]:
-        """What changed after `revision`; each thing once."""
+    def since(self, revision: int, kinds: Collection[Kind]) -> list[Change] | None:
+        """What changed after `revision`, each thing once; None if not all of it is remembered."""
         changes: list[Change] = []
         with self._lock:
+            if revision > self.revision:
+                return None
             for kind in kinds:
+                if revision < self._forgotten[kind]:
+                    return None
                 for (key, detail), (changed_at, project) in reversed(self._records[kind].items()):
                     if changed_at <= revision:
                         break
                     changes.append(Change(kind, key, project, detail))
-        return iter(changes)
+        return changes
+
+    def of_run(self, run: int, kinds: Collection[Kind]) -> int:
+        """The number of a run's last change of these kinds. Too high where it is forgotten."""
+        with self._lock:
+            return max(
+                self._records[kind].get((run, 0), (self._forgotten[kind],))[0] for kind in kinds
+            )
 
     def of_project(self, project: int, kinds: Collection[Kind]) -> int:
         """The number of a project's last change of these kinds."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import queue
 import sqlite3
 import threading
@@ -90,6 +91,11 @@ _READERS = 2
 _MOST_AT_ONCE = 500
 # SQLite's own default.
 _LOG_PAGES = 1_000
+# Of each connection, filled as it is needed. SQLite's own are 2 MB: the list of a project of five
+# hundred runs would be read from the disk, or over the network, again for every question.
+_CACHE_BYTES = min(
+    max(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2048, 4 << 20), 32 << 20
+)
 
 # SQLite's own words; Python 3.10 has no error codes. A quota that is used up is an I/O error to it.
 _NO_ROOM = ("database or disk is full", "disk I/O error")
@@ -102,6 +108,26 @@ class DiskFull(Exception):
 
 class Closed(Exception):
     """The database was closed before the change was handed in."""
+
+
+class TakesLong(Exception):
+    """A question that would keep a thread from everybody's short ones; `plan` answers it."""
+
+
+# Whether this thread answers short questions, which everybody's pages wait for.
+_this_thread = threading.local()
+# Rows with JSON that are read within a tenth of a second.
+_MOST_TEXTS = 2_000
+
+
+def is_for_short_questions() -> bool:
+    return getattr(_this_thread, "is_for_short", False)
+
+
+def must_be_short(texts: int) -> None:
+    """To be called before the JSON of so many rows is read."""
+    if texts > _MOST_TEXTS and is_for_short_questions():
+        raise TakesLong
 
 
 class _Task(NamedTuple):
@@ -218,6 +244,7 @@ class Database:
         connection.row_factory = sqlite3.Row
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_BYTES >> 10}")
         return connection
 
     def _connect_to_read(self) -> sqlite3.Connection:
@@ -227,6 +254,7 @@ class Database:
 
     def _read_on(self, tasks: _Queue) -> None:
         connection = self._connect_to_read()
+        _this_thread.is_for_short = tasks is self._questions
         while (task := tasks.get()) is not None:
             if not task.future.set_running_or_notify_cancel():
                 continue

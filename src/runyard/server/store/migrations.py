@@ -48,6 +48,10 @@ STEPS: tuple[str, ...] = (
     people_tables.KEYS,
     artifact_tables.LINKED_BY,
     people_tables.SESSIONS,
+    run_tables.TRASH,
+    people_tables.KEY_STARTS,
+    sweep_tables.PACKING,
+    run_tables.COUNTED,
 )
 
 

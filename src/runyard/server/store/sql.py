@@ -8,24 +8,24 @@ from sqlite3 import Connection
 from typing import Any
 
 Row = sqlite3.Row
-Values = Sequence[Any] | Mapping[str, Any]
+Parameters = Sequence[Any] | Mapping[str, Any]
 
 
-def fetch_one(db: Connection, sql: str, values: Values = ()) -> Row | None:
+def fetch_one(db: Connection, sql: str, values: Parameters = ()) -> Row | None:
     row: Row | None = db.execute(sql, values).fetchone()
     return row
 
 
-def fetch_number(db: Connection, sql: str, values: Values = ()) -> int:
+def fetch_number(db: Connection, sql: str, values: Parameters = ()) -> int:
     return int(db.execute(sql, values).fetchone()[0])
 
 
-def fetch_column(db: Connection, sql: str, values: Values = ()) -> list[Any]:
+def fetch_column(db: Connection, sql: str, values: Parameters = ()) -> list[Any]:
     """The first column of every row."""
     return [row[0] for row in db.execute(sql, values)]
 
 
-def exists(db: Connection, sql: str, values: Values = ()) -> bool:
+def exists(db: Connection, sql: str, values: Parameters = ()) -> bool:
     return db.execute(sql, values).fetchone() is not None
 
 

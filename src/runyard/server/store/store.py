@@ -16,7 +16,7 @@ from sqlite3 import Connection
 from typing import Concatenate, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
-from runyard.server.store.database import Database
+from runyard.server.store.database import Database, TakesLong
 
 Slice = Callable[[Connection], object]
 
@@ -90,9 +90,13 @@ class Store:
         *args: Arguments.args,
         **kwargs: Arguments.kwargs,
     ) -> Result:
-        return await asyncio.wrap_future(
-            self._database.read(lambda db: question(db, *args, **kwargs))
-        )
+        """Ask. What turns out to take long is asked again where no page waits for it."""
+        try:
+            return await asyncio.wrap_future(
+                self._database.read(lambda db: question(db, *args, **kwargs))
+            )
+        except TakesLong:
+            return await self.plan(question, *args, **kwargs)
 
     async def plan(
         self,

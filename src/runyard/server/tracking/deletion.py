@@ -9,6 +9,7 @@ from __future__ import annotations
 from sqlite3 import Connection
 
 from runyard.server.runs import runs
+from runyard.server.store.sql import Row
 from runyard.server.store.store import Slice, Transfer
 from runyard.server.sweeps.ledger import settling
 
@@ -47,17 +48,27 @@ def delete_run(db: Connection, key: int, now: float) -> bool:
     The files themselves go after the commit; where that is cut short, at the next start.
     """
     row = runs.by_key(db, key)
-    if row is None:
-        return False
+    if row is not None:
+        mark(db, row, now)
+        if row["sweep"] is not None:
+            settling.forget(db, row, now)
+    # Whatever belongs to it goes with it: every table that names a run says so. A run in the trash
+    # has its mark already.
+    return db.execute("DELETE FROM runs WHERE key = ?", (key,)).rowcount > 0
+
+
+def mark(db: Connection, row: Row, now: float) -> None:
     db.execute(
         "INSERT OR REPLACE INTO deleted_runs (entity, project, id, deleted_at) VALUES (?, ?, ?, ?)",
         (row["entity"], row["project_name"], row["id"], now),
     )
-    if row["sweep"] is not None:
-        settling.forget(db, row, now)
-    # Whatever belongs to it goes with it: every table that names a run says so.
-    db.execute("DELETE FROM runs WHERE key = ?", (key,))
-    return True
+
+
+def unmark(db: Connection, entity: str, project: str, run_id: str) -> None:
+    db.execute(
+        "DELETE FROM deleted_runs WHERE entity = ? AND project = ? AND id = ?",
+        (entity, project, run_id),
+    )
 
 
 def is_deleted(db: Connection, entity: str, project: str, run_id: str) -> bool:

@@ -10,8 +10,9 @@ import numpy as np
 
 from runyard.server.history.archives import Flags, Rewind, Superseded
 from runyard.server.history.columns import Numbers
-from runyard.server.history.history import HISTORY
+from runyard.server.history.history import HISTORY, count_rows, put_rows
 from runyard.server.history.merging import Merge
+from runyard.server.history.unrepeated import unrepeated_rows
 from runyard.server.runs import runs
 from runyard.server.store.store import Store
 from runyard.server.sweeps.ledger import agents
@@ -42,13 +43,16 @@ async def go_back(
     if run is None:
         return None
     if rows:
+        await store.write(_bring_back, run, rows[0])
         await store.transfer(run, Merge(run, HISTORY, rows))
         await store.write(runs.update, run, seen_client=1)  # Who resumes is told of these rows.
 
     def later(_steps: Numbers, times: Numbers) -> Flags:
         if saved_at is None:
             return np.ones(len(times), bool)
-        return times > saved_at + _time_to_log(times[times <= saved_at])
+        # What never arrived tells nothing by its time: most programs log it again.
+        allowed = 0.0 if rows else _time_to_log(times[times <= saved_at])
+        return times > saved_at + allowed
 
     def is_still_ours(db: Connection) -> bool:
         return agents.run_at_work(db, *trial) == run
@@ -63,6 +67,13 @@ async def go_back(
     if saved_at is None or rows or rewind.aside.newest >= saved_at:
         return None
     return rewind.aside.newest
+
+
+def _bring_back(db: Connection, run: int, first: str) -> None:
+    """What the last attempt left out, if the server hears of its first row only now."""
+    lines = unrepeated_rows(db, run, first)
+    if lines:
+        put_rows(db, run, HISTORY, count_rows(db, run, HISTORY), lines)
 
 
 def _time_to_log(times: Numbers) -> float:

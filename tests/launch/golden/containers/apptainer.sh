@@ -12,7 +12,11 @@ case ${HOME:-/} in /) HOME="$box/home";; esac  # Some sites' jobs have none.
 export work_dir="$box/work" db_dir="$box/db" USER="${USER:-$(id -un)}"
 # The image, on the node's own disk: the first program on a node copies it, the others wait.
 image='/images/it'"'"'s.sif'
-if [ -f "$image" ]; then
+# A disk in memory would be charged to the job, with all of the image.
+case $(stat -f -c %T "$disk" 2>/dev/null) in tmpfs|ramfs) in_memory=1;; *) in_memory=;; esac
+if [ -f "$image" ] && [ -n "$in_memory" ]; then
+  say "$disk is in memory: the image is read from $image"
+elif [ -f "$image" ]; then
   images="$disk/runyard-images-$(id -u)"
   copy="$images/$(stat -c %i-%Y-%s "$image")-${image##*/}"
   mkdir -p -m 700 "$images"
@@ -80,4 +84,5 @@ for name in $names; do
 done
 # A shell inside would expand $ and run what stands in backticks.
 export APPTAINER_NO_EVAL=1 SINGULARITY_NO_EVAL=1
+if [ -d /dev/infiniband ]; then set -- --bind /dev/infiniband "$@"; fi
 exec "$program" exec --nv --cleanenv --no-home --contain --writable-tmpfs --home "$box/home:$HOME" --pwd '/p/my project' "$@"

@@ -12,7 +12,11 @@ case ${HOME:-/} in /) HOME="$box/home";; esac  # Some sites' jobs have none.
 export work_dir="$box/work" db_dir="$box/db" USER="${USER:-$(id -un)}"
 # The image, on the node's own disk: the first program on a node copies it, the others wait.
 image='/images/it'"'"'s.sif'
-if [ -f "$image" ]; then
+# A disk in memory would be charged to the job, with all of the image.
+case $(stat -f -c %T "$disk" 2>/dev/null) in tmpfs|ramfs) in_memory=1;; *) in_memory=;; esac
+if [ -f "$image" ] && [ -n "$in_memory" ]; then
+  say "$disk is in memory: the image is read from $image"
+elif [ -f "$image" ]; then
   images="$disk/runyard-images-$(id -u)"
   copy="$images/$(stat -c %i-%Y-%s "$image")-${image##*/}"
   mkdir -p -m 700 "$images"

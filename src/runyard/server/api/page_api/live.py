@@ -18,7 +18,7 @@ from runyard.server.api.page_api.page_answers import project_at
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, is_still_in, tracker_of
 from runyard.server.http.answers import HttpError, answer
-from runyard.server.http.routes import Endpoint
+from runyard.server.http.routes import EVENTS, Endpoints
 from runyard.server.jobs import jobs
 from runyard.server.people.permissions import Caller, may_read, readable
 from runyard.server.runs import projects, runs
@@ -26,6 +26,9 @@ from runyard.server.store.changes import Change, Changes, Kind
 from runyard.server.store.database import LARGEST_KEY
 from runyard.server.sweeps.ledger import sweeps
 from runyard.server.tracker import Tracker
+from runyard.shapes.projects import News
+
+api = Endpoints("live")
 
 # News are put together for this long: a run may log a hundred times a second.
 _EVERY = 1.0
@@ -55,13 +58,13 @@ async def news(
     """What changed in a scope after `since`; None for nothing. `whole`: ask for everything."""
     changes = tracker.changes
     revision = changes.revision
-    if since is None or not changes.knows(since):
+    pending = None if since is None else changes.since(since, _ALL)
+    if pending is None:
         return nothing(revision) | {"whole": True}
     if since == revision:
         return None
     found: dict[str, set[int]] = {name: set() for name in _LISTS}
     flags = dict.fromkeys(_FLAGS, False)
-    pending = list(changes.since(since, _ALL))
     entities = readable(caller)
     if (scope.jobs or scope.overview) and entities is not None:
         # These tell of everything there is, so of what is not the caller's too.
@@ -128,13 +131,29 @@ def _sort_in(
         flags["agents"] = True
 
 
+@api.get(
+    "/api/live",
+    query={
+        "project": list[str],
+        "run": list[int],
+        "sweep": list[int],
+        "jobs": int,
+        "projects": int,
+        "since": int,
+        "wait": float,
+    },
+    answer=News,
+    media=EVENTS,
+)
 async def live(request: Request) -> Response:
-    """News of what a page shows: as events to who asks for them, else once."""
+    """What changed after `since` in what is named; as server-sent events to who accepts them, at
+    most one a second; else once, after up to `wait` seconds.
+    """
     scope = await _scope(request)
     given = request.query_params
     # A browser that comes back says what it heard last.
     last = request.headers.get("last-event-id") or given.get("since")
-    since = arguments.number(last, "since")
+    since = arguments.whole_number(last, "since")
     if "text/event-stream" in request.headers.get("accept", ""):
         return StreamingResponse(
             _events(request, scope, since),
@@ -228,7 +247,7 @@ async def _scope(request: Request) -> Scope:
     keys: dict[str, list[int]] = {"run": [], "sweep": []}
     for name, by_key in (("run", runs.by_key), ("sweep", sweeps.by_key)):
         for text in given.getlist(name):
-            key = arguments.number(text, name) or 0
+            key = arguments.whole_number(text, name) or 0
             row = await tracker.read(by_key, min(key, LARGEST_KEY))
             if row is None or not may_read(caller, row["entity"]):
                 raise HttpError(404, f"there is no {name} with key {key}")
@@ -240,8 +259,3 @@ async def _scope(request: Request) -> Scope:
         jobs=given.get("jobs") == "1",
         overview=given.get("projects") == "1",
     )
-
-
-ENDPOINTS = [
-    Endpoint("GET", "/api/live", live),
-]

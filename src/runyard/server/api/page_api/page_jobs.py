@@ -16,13 +16,19 @@ from runyard.server.api.job_api import readable_job
 from runyard.server.api.sweep_json import sweep_json
 from runyard.server.http.access import caller_of, must_write, tracker_of
 from runyard.server.http.answers import HttpError, answer, read_json
-from runyard.server.http.routes import Endpoint
+from runyard.server.http.routes import Endpoints
 from runyard.server.jobs import jobs
 from runyard.server.sweeps.ledger import leases, sweep_changes, sweeps
+from runyard.shapes.jobs import Retried
+
+api = Endpoints("jobs")
 
 
+@api.post("/api/jobs/{key:int}/wish", body={"wish": str | None}, answer={"wish": str | None})
 async def wish(request: Request) -> Response:
-    """Ask for a job's end, or take that back."""
+    """`cancel`: its agents begin nothing more, and the next command on the login node cancels it;
+    null takes that back.
+    """
     tracker, row = tracker_of(request), await readable_job(request)
     if row["user"] != caller_of(request).key:
         raise HttpError(403, f"job {row['job_id']} is {row['user_name']}'s: only they cancel it")
@@ -38,8 +44,9 @@ async def wish(request: Request) -> Response:
     return answer({"wish": wanted})
 
 
+@api.post("/api/jobs/{key:int}/retry", answer=Retried)
 async def retry(request: Request) -> Response:
-    """Put the trials that failed in a job back into its sweep's queue."""
+    """Trials that failed in it go back into the queue."""
     tracker, row = tracker_of(request), await readable_job(request)
     sweep = None if row["sweep"] is None else await tracker.read(sweeps.by_key, row["sweep"])
     if sweep is None:
@@ -58,9 +65,3 @@ async def retry(request: Request) -> Response:
     heard = time.time() - leases.LEASE_SECONDS
     there = [agent for agent in after["agents"] if agent["heard_at"] > heard]
     return answer({"retried": len(numbers), "sweep": sweep["id"], "agents": len(there)})
-
-
-ENDPOINTS = [
-    Endpoint("POST", "/api/jobs/{key:int}/wish", wish),
-    Endpoint("POST", "/api/jobs/{key:int}/retry", retry),
-]

@@ -21,18 +21,23 @@ from runyard.server.history.history import HISTORY
 from runyard.server.history.reading.curves import read_curve
 from runyard.server.history.reading.dotted_names import names_of_run
 from runyard.server.http.access import caller_of, tracker_of
-from runyard.server.http.routes import Endpoint
+from runyard.server.http.routes import Endpoints
 from runyard.server.people.permissions import RUNS, Entities, readable
+from runyard.server.runs.runs import NOT_TRASH
 from runyard.server.store.changes import Kind
+from runyard.shapes.projects import FieldNames, Projects
 
-_LISTED = (Kind.PROJECT, Kind.RUN, Kind.DELETED, Kind.SWEEP)
+api = Endpoints("projects")
+
+_LISTED = (Kind.PROJECT, Kind.RUN, Kind.DELETED, Kind.MOVED, Kind.SWEEP)
 _NAMED = (Kind.RUN, Kind.DELETED, Kind.MOVED, Kind.HISTORY)
 _DAYS = 30
 _SPARK = 48
 
 
+@api.get("/api/projects", RUNS, answer=Projects)
 async def list_projects(request: Request) -> Response:
-    """Every project with how many runs it has, how they are, and when something last happened."""
+    """Projects, the one with the latest activity first."""
     tracker, caller = tracker_of(request), caller_of(request)
     now = time.time()
     # The days of the activity go on without any change.
@@ -44,8 +49,9 @@ async def list_projects(request: Request) -> Response:
     return await send_json(request, {"revision": revision, "projects": found}, tag)
 
 
+@api.get("/api/projects/{entity}/{project}/keys", RUNS, answer=FieldNames)
 async def list_keys(request: Request) -> Response:
-    """Names in configs and summaries, metrics that were logged, kinds of media."""
+    """Under which names runs have config, summary, metrics and media."""
     project = await readable_project(request)
     tracker = tracker_of(request)
     tag = tag_of(request, tracker.changes.of_project(project["key"], _NAMED))
@@ -60,10 +66,10 @@ def _projects(
     connection: sqlite3.Connection, entities: Entities | None, now: float
 ) -> list[dict[str, Any]]:
     rows = connection.execute(
-        "SELECT key, entity, name, created_at, "
+        "SELECT key, entity, name, created_at, "  # noqa: S608
         "(SELECT count(*) FROM sweeps WHERE sweeps.project = projects.key) AS sweeps, "
         "(SELECT count(*) FROM reports WHERE reports.project = projects.key) AS reports "
-        "FROM projects"
+        f"FROM projects WHERE {NOT_TRASH}"
     ).fetchall()
     counts: dict[int, dict[str, int]] = {}
     last: dict[int, float] = {}
@@ -128,9 +134,3 @@ def _activity(connection: sqlite3.Connection, now: float) -> dict[int, list[int]
         days = found.setdefault(row["project"], [0] * _DAYS)
         days[min(row["day"], _DAYS - 1)] += row["count"]
     return found
-
-
-ENDPOINTS = [
-    Endpoint("GET", "/api/projects", list_projects, RUNS),
-    Endpoint("GET", "/api/projects/{entity}/{project}/keys", list_keys, RUNS),
-]

@@ -26,12 +26,15 @@ from runyard.server.api.sweep_json import sweep_json
 from runyard.server.http import arguments
 from runyard.server.http.access import readable_sweep, tracker_of
 from runyard.server.http.answers import HttpError
-from runyard.server.http.routes import Endpoint
+from runyard.server.http.routes import Endpoints
 from runyard.server.people.permissions import RUNS
 from runyard.server.store.changes import Kind
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweeps, trials
 from runyard.server.sweeps.policy.rules import Rules
+from runyard.shapes import sweeps as shapes
+
+api = Endpoints("sweeps")
 
 _SHOWN = (Kind.SWEEP, Kind.TRIAL, Kind.AGENT)
 _TOLD = (
@@ -43,22 +46,22 @@ _HIDDEN = (NUMBER, COMMAND_LINE)
 _COUNTED = ("finished", "stopped")
 
 
+@api.get("/api/sweeps/{key:int}/columns", RUNS, query={"since": int}, answer=shapes.SweepColumns)
 async def show_columns(request: Request) -> Response:
-    """A sweep with its trials as columns; with `since`, the trials that changed after that."""
+    """A sweep for drawing: trials as columns, places in the space, front and convergence; with
+    `since`, the trials that changed.
+    """
     row = await readable_sweep(request)
     tracker = tracker_of(request)
     tag = tag_of(request, tracker.changes.of_project(row["project"], _SHOWN))
     if is_known(request, tag):
         return not_changed(tag)
-    since = arguments.number(request.query_params.get("since"), "since")
+    since = arguments.number(request, "since")
     revision = tracker.changes.revision
-    changed = None
-    if since is not None and tracker.changes.knows(since):
-        changed = {
-            change.detail
-            for change in tracker.changes.since(since, (Kind.TRIAL,))
-            if change.key == row["key"]
-        }
+    news = None if since is None else tracker.changes.since(since, (Kind.TRIAL,))
+    changed = (
+        None if news is None else {change.detail for change in news if change.key == row["key"]}
+    )
     plan = await tracker.sweeps.plan_of(row)
     content = await tracker.read(_columns, row["key"], plan.sweep, changed, time.time())
     return await send_json(
@@ -66,8 +69,9 @@ async def show_columns(request: Request) -> Response:
     )
 
 
+@api.get("/api/sweeps/{key:int}/importance", RUNS, query={"metric": str}, answer=shapes.Importance)
 async def show_importance(request: Request) -> Response:
-    """How much each parameter matters for a metric, and how sure that is."""
+    """How much each parameter matters for a metric."""
     row = await readable_sweep(request)
     tracker = tracker_of(request)
     tag = tag_of(request, tracker.changes.of_project(row["project"], (Kind.TRIAL,)))
@@ -266,9 +270,3 @@ def _importance_json(name: str, its: Importance) -> dict[str, Any]:
         "is_sure": its.is_sure,
         "direction": its.direction,
     }
-
-
-ENDPOINTS = [
-    Endpoint("GET", "/api/sweeps/{key:int}/columns", show_columns, RUNS),
-    Endpoint("GET", "/api/sweeps/{key:int}/importance", show_importance, RUNS),
-]

@@ -114,6 +114,8 @@ def read_curves(
         own: Pieces = {**values.get(metric, {}), **tails.get(metric, {}), **tables.get(metric, {})}
         x_metric = (metric[0], below[metric[0]])
         x_columns = {**values.get(x_metric, {}), **tails.get(x_metric, {})}
+        if x_keys is not None and not x_columns:
+            continue  # A run without x has no place on this axis: its steps are another unit.
         table = _table(own, x_columns, level)
         if span is not None:
             table = table[:, _within(table[1], span)]

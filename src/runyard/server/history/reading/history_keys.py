@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter, defaultdict
 from sqlite3 import Connection
 from typing import Any
 
@@ -50,7 +51,7 @@ def read_history_keys(db: Connection, run: int) -> dict[str, Any] | None:
 
 def _kinds(db: Connection, run: int) -> dict[int, dict[int, int]]:
     """For each key how many values of which kind it has."""
-    totals: dict[int, dict[int, int]] = {}
+    totals: dict[int, dict[int, int]] = defaultdict(Counter)
     joined = db.execute(
         "SELECT key, kind, sum(count) AS count FROM series "
         "WHERE run = ? AND stream = ? AND level = 0 GROUP BY key, kind",
@@ -61,23 +62,21 @@ def _kinds(db: Connection, run: int) -> dict[int, dict[int, int]]:
         entries += heads(row["data"])
     for key, kind, count in entries:
         if kind != RAW:
-            counts = totals.setdefault(key, {})
-            counts[kind] = counts.get(kind, 0) + count
+            totals[key][kind] += count
     return totals
 
 
 def _type_counts(
     db: Connection, run: int, key: int, counts: dict[int, int]
 ) -> list[dict[str, Any]]:
-    types: dict[str, int] = {}
+    types: Counter[str] = Counter()
     for kind, count in counts.items():
         if kind in _TYPES:
-            types[_TYPES[kind]] = types.get(_TYPES[kind], 0) + count
+            types[_TYPES[kind]] += count
     if TEXT in counts:
         for column in read_columns(db, run, HISTORY, frozenset([key])):
-            for text in column.values if column.kind == TEXT else ():
-                name = _type_of(text)
-                types[name] = types.get(name, 0) + 1
+            if column.kind == TEXT:
+                types.update(map(_type_of, column.values))
     return [{"type": name, "count": count} for name, count in types.items()]
 
 

@@ -33,7 +33,7 @@ def _series(
     return {
         "key": name,
         "count": curve.count,
-        "steps": [_step(x) for x in curve.x.tolist()],
+        "steps": [int(x) if float(x).is_integer() else x for x in curve.x.tolist()],
         "values": [value if math.isfinite(value) else None for value in last],
         "last": last[-1],
         "minimum": minimum,
@@ -66,7 +66,3 @@ def finite_values(
     for _, _, numbers in drawable(columns):
         return np.asarray(numbers[np.isfinite(numbers)], np.float64)
     return np.empty(0)
-
-
-def _step(value: float) -> float:
-    return int(value) if float(value).is_integer() else value

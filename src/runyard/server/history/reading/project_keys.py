@@ -17,14 +17,19 @@ from typing import Any
 from runyard.server.history.columns import LAST_NUMBER, heads
 from runyard.server.history.history import HISTORY
 from runyard.server.history.metric_keys import dotted, key_reader
+from runyard.server.history.reading.defined_metrics import of_metrics, read_defined
 from runyard.server.store.changes import Changes, Kind
+from runyard.server.store.database import TakesLong, is_for_short_questions, must_be_short
 from runyard.server.store.json_text import parse
+from runyard.server.store.sql import fetch_number
 
 # After these a name may be nobody's any more.
 _TAKES_AWAY = (Kind.DELETED, Kind.MOVED, Kind.REWOUND)
 _MOST_PROJECTS = 50
 _MOST_NAMES = 5_000
 _AT_ONCE = 500
+# Seconds: others only add what has just changed, unless they read the whole project.
+_SHORT_WAIT = 0.05
 
 
 @dataclass
@@ -46,6 +51,15 @@ class Names:
     metrics: set[str] = field(default_factory=set)
     events: set[str] = field(default_factory=set)
     media: dict[str, str] = field(default_factory=dict)
+    defined: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+@dataclass
+class _Project:
+    """One thread reads a project's texts at a time. `names` is None before the first has."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    names: Names | None = None
 
 
 class ProjectKeys:
@@ -54,39 +68,49 @@ class ProjectKeys:
     def __init__(self, changes: Changes) -> None:
         self._changes = changes
         self._lock = threading.Lock()
-        self._known: dict[int, Names] = {}
+        self._known: dict[int, _Project] = {}
 
     def read(self, db: Connection, project: int, revision: int) -> dict[str, Any]:
         """All names, as of `revision` at least, which was the newest before this question."""
         with self._lock:
-            names = self._known.get(project)
+            entry = self._known.pop(project, None) or _Project()
+            self._known[project] = entry
+            if len(self._known) > _MOST_PROJECTS:
+                self._known.pop(next(iter(self._known)))
+        if not entry.lock.acquire(timeout=_SHORT_WAIT if is_for_short_questions() else -1):
+            raise TakesLong
+        try:
+            names = entry.names
             changed = None if names is None else self._changed(project, names.revision)
             if names is None or changed is None:
+                must_be_short(_count_runs(db, project))
                 names = Names()
                 _take_in(db, project, names, None, None)
             else:
+                must_be_short(sum(map(len, changed)))
                 _take_in(db, project, names, *changed)
             names.revision = revision
-            self._known.pop(project, None)
-            self._known[project] = names
-            if len(self._known) > _MOST_PROJECTS:
-                self._known.pop(next(iter(self._known)))
+            entry.names = names
             return _as_json(names)
+        finally:
+            entry.lock.release()
 
     def _changed(self, project: int, since: int) -> tuple[list[int], list[int]] | None:
         """Runs with another row, and runs with other points; None: look at all of them."""
-        if not self._changes.knows(since):
+        news = self._changes.since(since, (Kind.RUN, Kind.HISTORY, *_TAKES_AWAY))
+        if news is None:
             return None
-        kinds = (Kind.RUN, Kind.HISTORY, *_TAKES_AWAY)
-        changes = [
-            change for change in self._changes.since(since, kinds) if change.project == project
-        ]
+        changes = [change for change in news if change.project == project]
         if any(change.kind in _TAKES_AWAY for change in changes):
             return None
         return (
             [change.key for change in changes if change.kind is Kind.RUN],
             [change.key for change in changes if change.kind is Kind.HISTORY],
         )
+
+
+def _count_runs(db: Connection, project: int) -> int:
+    return fetch_number(db, "SELECT count(*) FROM runs WHERE project = ?", (project,))
 
 
 def _take_in(
@@ -97,9 +121,11 @@ def _take_in(
     histories: Sequence[int] | None,
 ) -> None:
     for content in _contents(db, project, rows):
+        stored = parse(content["config"])
+        names.defined |= read_defined(stored)
         config = {
             name: entry["value"] if isinstance(entry, dict) and "value" in entry else entry
-            for name, entry in parse(content["config"]).items()
+            for name, entry in stored.items()
             if name != "_wandb"
         }
         _note(names.config, {}, config)
@@ -184,6 +210,7 @@ def _as_json(names: Names) -> dict[str, Any]:
         "config": _listed(names.config),
         "summary": _listed(names.summary),
         "metrics": _visible(names.metrics),
+        "defined": of_metrics(names.defined, _visible(names.metrics)),
         "events": _visible(names.events),
         "media": [{"name": name, "type": kind} for name, kind in sorted(names.media.items())],
     }

@@ -54,6 +54,9 @@ ALTER TABLE api_keys ADD COLUMN run INTEGER;   -- it does not end before this ru
 ALTER TABLE api_keys ADD COLUMN retired TEXT;                        -- why it is refused
 """
 
+# The first characters of a key, by which its owner tells it from others.
+KEY_STARTS = "ALTER TABLE api_keys ADD COLUMN starts TEXT;  -- NULL: made before this was stored"
+
 # Browsers that are logged in to the page.
 SESSIONS = """
 CREATE TABLE page_sessions (

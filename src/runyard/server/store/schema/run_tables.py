@@ -84,6 +84,18 @@ CREATE TABLE alerts (
 CREATE INDEX alerts_by_run ON alerts (run);
 """
 
+# Deleted runs that can be restored: where each was, who deleted it and when.
+TRASH = """
+CREATE TABLE trash (
+    run INTEGER PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
+    project INTEGER NOT NULL REFERENCES projects,
+    id TEXT NOT NULL,
+    user INTEGER NOT NULL REFERENCES users,
+    deleted_at REAL NOT NULL
+);
+CREATE INDEX trash_by_time ON trash (deleted_at);
+"""
+
 # Views that people keep, with their notes.
 REPORTS = """
 CREATE TABLE reports (
@@ -99,4 +111,14 @@ CREATE TABLE reports (
     updated_at REAL NOT NULL
 );
 CREATE INDEX reports_by_project ON reports (project, updated_at);
+"""
+
+# How many runs a project has ever had, deleted ones too: the number in a new run's name.
+COUNTED = """
+ALTER TABLE projects ADD COLUMN runs_made INTEGER NOT NULL DEFAULT 0;
+UPDATE projects SET runs_made = (SELECT count(*) FROM runs WHERE runs.project = projects.key);
+CREATE TRIGGER runs_counted AFTER INSERT ON runs
+BEGIN
+    UPDATE projects SET runs_made = runs_made + 1 WHERE key = NEW.project;
+END;
 """

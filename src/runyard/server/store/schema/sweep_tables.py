@@ -125,3 +125,8 @@ CREATE TABLE programs (
     longest_fruitless REAL NOT NULL DEFAULT 0
 );
 """
+
+# How many programs share each of its GPUs, and why: a line for people.
+PACKING = """
+ALTER TABLE agents ADD COLUMN packing TEXT;
+"""

@@ -126,16 +126,20 @@ def renew(
     now: float,
     *,
     slots: int | None = None,
+    packing: str | None = None,
     usage: Mapping[tuple[int, int], str] = MappingProxyType({}),
 ) -> Renewed:
     """An agent says which trials it has, each with its attempt. What of them is to end.
 
     One that was given up as lost meanwhile is the agent's again, unless somebody else has it.
-    `slots` and `usage` are news of what it has room for, and of what its attempts have used.
+    `slots`, `packing` and `usage` are news: what it has room for, how many programs share a GPU
+    and why, and what its attempts have used.
     """
     row = _hear(db, agent, now)
     if slots is not None and slots != row["slots"]:
         db.execute("UPDATE agents SET slots = ? WHERE key = ?", (slots, agent))
+    if packing is not None and packing != row["packing"]:
+        db.execute("UPDATE agents SET packing = ? WHERE key = ?", (packing, agent))
     stops = []
     over = []
     quiet_until = now + leases.LEASE_SECONDS * (1 - leases.FRESH)

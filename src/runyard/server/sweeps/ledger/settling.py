@@ -230,6 +230,11 @@ def forget(db: Connection, run: Row, now: float) -> None:
     conclude(db, sweep["key"], now)
 
 
+def release_run(db: Connection, run: int) -> None:
+    """The trial of a run that was forgotten names it no longer: it lies in the trash."""
+    db.execute("UPDATE trials SET run = NULL WHERE run = ?", (run,))
+
+
 def hand_back(db: Connection, trial: Row, now: float) -> None:
     """A trial never reached the agent that it was handed to: it waits as if nothing had been."""
     place = trials.place_in_queue("head", trials.next_rank(db, trial["sweep"]))

@@ -305,8 +305,9 @@ class ClaimQueues:
         known = self._plans.get(row["key"])
         if known is not None and known.text == row["text"]:
             return known
-        # Beside the event loop: a long list of values takes its time.
-        file = await asyncio.to_thread(read_file, row["text"])
+        # Beside the event loop: a long list of values takes its time. Not the text again: what came
+        # as data, such as a list of 2,000 command lines, may be longer than a text may be.
+        file = await asyncio.to_thread(read_file, json.loads(row["config"]))
         plan = Plan(row["id"], row["text"], file.sweep, file.rules)
         self._plans[row["key"]] = plan
         return plan

@@ -38,19 +38,22 @@ async def renew(
     running: Sequence[tuple[int, int]],
     *,
     slots: int | None,
+    packing: str | None,
     usage: Mapping[tuple[int, int], str],
 ) -> Renewed:
     """An agent of ours says what it has, each trial with its attempt. What of it is to end.
 
-    `slots` and `usage` are news, and are written down.
+    `slots`, `packing` and `usage` are news, and are written down.
     """
     now = time.time()
     changes = queues.changes(sweep)
     known = queues.quiet_periods.get(agent)
-    has_news = slots is not None or bool(usage)
+    has_news = slots is not None or packing is not None or bool(usage)
     if not has_news and known is not None and known.holds(running, changes, now):
         return Renewed((), known.until)
-    renewed = await queues.store.write(agents.renew, agent, running, now, slots=slots, usage=usage)
+    renewed = await queues.store.write(
+        agents.renew, agent, running, now, slots=slots, packing=packing, usage=usage
+    )
     if not renewed.stops and not renewed.over:
         queues.quiet_periods[agent] = QuietPeriod(frozenset(running), changes, renewed.quiet_until)
     return renewed

@@ -13,6 +13,14 @@ from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 
 # Clients warn when they are newer than this; there is no newest client for us.
 _CLIENT_VERSIONS = {"max_cli_version": "0.999.0", "min_cli_version": "0.0.0"}
+# What newer clients ask for by name before they use it. They leave out what is not named.
+_FEATURES = (
+    "ARTIFACT_TAGS",
+    "FILESTREAM_GZIP",
+    "MARK_RUN_FILES_UPLOADED",
+    "TOTAL_COUNT_IN_FILE_CONNECTION",
+    "USE_ARTIFACT_WITH_ENTITY_AND_PROJECT_INFORMATION",
+)
 _KEY = "ApiKey"
 
 
@@ -37,7 +45,7 @@ def queries(request: Request) -> Source:
         "viewer": user_fields(request, caller.name, caller.admin, caller.teams),
         "users": users,
         "serverInfo": {
-            "features": [],
+            "features": [{"name": name, "isEnabled": True} for name in _FEATURES],
             "cliVersionInfo": _CLIENT_VERSIONS,
             "latestLocalVersionInfo": None,
         },
@@ -102,6 +110,6 @@ def _key(key: Mapping[str, Any]) -> Source:
     return {
         "__typename": _KEY,
         "id": opaque(_KEY, f"{key['user']}/{key['id']}"),
-        "name": key["id"],
+        "name": key["starts"] or key["id"],
         "description": key["label"],
     }

@@ -13,11 +13,11 @@ from runyard.server.wandb_api.graphql.inputs import (
     ARTIFACT,
     COLLECTION,
     MANIFEST,
-    RUN,
     Arguments,
     opaque,
 )
 from runyard.server.wandb_api.graphql.request import Request, Source
+from runyard.server.wandb_api.graphql.run_ids import run_id
 
 # What clients send for "whatever the team says", and read as "for ever", which is what it says.
 _INHERITED_TTL, _NO_TTL = -1, -2
@@ -218,15 +218,20 @@ def files_of(request: Request, row: Row) -> Any:
         size, manifest = pages.page_size(arguments, most=_MOST_FILES), row["manifest"]
         if manifest is None:
             return pages.connection((), total=0)
+        names = arguments.texts("names") or None
         entries = await request.tracker.read(
             manifests.entries_after,
             manifest,
             pages.cursor_text(arguments) or "",
             size + 1,
-            names=arguments.texts("names") or None,
+            names=names,
         )
         edges = [pages.edge(entry["path"], _file_fields(request, row, entry)) for entry in entries]
-        return pages.page(edges, size, row["file_count"])
+
+        async def total(_arguments: Arguments) -> int:
+            return await request.tracker.read(manifests.count_entries, manifest, names or ())
+
+        return pages.page(edges, size, row["file_count"] if names is None else total)
 
     return files
 
@@ -266,7 +271,7 @@ def _manifest_fields(request: Request, row: Row) -> Source | None:
 def _run_info(row: Row) -> Source:
     return {
         "__typename": "Run",
-        "id": opaque(RUN, row["key"]),
+        "id": run_id(row["key"]),
         "name": row["id"],
         "displayName": row["name"],
         "project": project_info(row),

@@ -15,11 +15,12 @@ _MEMBER = "Member"
 
 
 def queries(request: Request) -> Source:
-    async def entity(arguments: Arguments) -> Source | None:
+    async def entity(arguments: Arguments) -> Source:
         named = request.entity(arguments, "name")
-        return _entity_fields(request, named) if request.may_read(named) else None
+        return _entity_fields(request, named, is_here=request.may_read(named))
 
-    return {"entity": entity}
+    # Entities belong to no organization here, so there is none of any name.
+    return {"entity": entity, "organization": None}
 
 
 def mutations(request: Request) -> Source:
@@ -28,7 +29,7 @@ def mutations(request: Request) -> Source:
         # Members are equals: who is named as the team's admin is one more.
         others = list(filter(None, [arguments.text("teamAdminUserName")]))
         await _change(request, invitations.make_team, name, request.caller, others, time.time())
-        return {"entity": {**_entity_fields(request, name), "limits": None}}
+        return {"entity": {**_entity_fields(request, name, is_here=True), "limits": None}}
 
     async def create_invite(arguments: Arguments) -> Source:
         team, user = _team(request, arguments), arguments.text("username")
@@ -60,16 +61,19 @@ def mutations(request: Request) -> Source:
     }
 
 
-def _entity_fields(request: Request, name: str) -> Source:
+def _entity_fields(request: Request, name: str, *, is_here: bool) -> Source:
+    """An entity; of one that is not there for the caller, what W&B answers: it holds nothing."""
     caller, tracker = request.caller, request.tracker
 
     async def is_team(_arguments: Arguments) -> bool:
-        return await tracker.read(people.members_of, name) is not None
+        return is_here and await tracker.read(people.members_of, name) is not None
 
     async def kind(_arguments: Arguments) -> str:
         return "team" if await is_team(_arguments) else "user"
 
     async def members(_arguments: Arguments) -> list[Source]:
+        if not is_here:
+            return []
         team = await tracker.read(people.members_of, name)
         users = await tracker.read(people.list_users)
         mine = [name] if team is None else team
@@ -88,13 +92,13 @@ def _entity_fields(request: Request, name: str) -> Source:
         "name": name,
         "organization": None,
         "photoUrl": None,
-        "available": is_free,
+        "available": is_free if is_here else True,
         "readOnly": not request.may_write(name),
         "readOnlyAdmin": not (caller.name == name or permissions.may_manage_team(caller, name)),
         "isTeam": is_team,
         "entityType": kind,
         "members": members,
-        "storageBytes": request.reads(blobs.stored_bytes, name),
+        "storageBytes": request.reads(blobs.stored_bytes, name) if is_here else 0,
         # Who may read what is not a setting: it is private, and code comes if the client sends it.
         "privateOnly": True,
         "defaultAccess": "PRIVATE",

@@ -61,6 +61,10 @@ def in_project(request: Request, project: int | None) -> Source:
             )
             for row, place in listed.runs
         ]
-        return connection(edges, more=listed.more)
+
+        async def total(_arguments: Arguments) -> int:
+            return await run_count(arguments)
+
+        return connection(edges, more=listed.more, total=total)
 
     return {"runs": page, "runCount": run_count}

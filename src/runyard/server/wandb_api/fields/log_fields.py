@@ -24,10 +24,7 @@ def in_run(request: Request, run: int) -> Source:
         begin = 0 if after is None else max(after + 1, 0)
         return await request.tracker.read(_page, run, begin, size)
 
-    async def log_line_count(_arguments: Arguments) -> int:
-        return await request.tracker.read(_count, run)
-
-    return {"logLines": log_lines, "logLineCount": log_line_count}
+    return {"logLines": log_lines, "logLineCount": request.reads(_count, run)}
 
 
 def _page(db: Connection, run: int, begin: int, size: int) -> Source:

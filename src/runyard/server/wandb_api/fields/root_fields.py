@@ -17,6 +17,7 @@ from runyard.server.wandb_api.fields import (
     collection_fields,
     entity_fields,
     project_fields,
+    refusals,
     rewinding,
     run_fields,
     run_file_fields,
@@ -56,7 +57,7 @@ def _query(request: Request) -> Source:
     }
     for module in _WITH_QUERIES:
         query |= module.queries(request)
-    return query
+    return {**query, **refusals.refuse(refusals.QUERIES)}
 
 
 def _mutation(request: Request) -> Source:
@@ -74,4 +75,4 @@ def _mutation(request: Request) -> Source:
     for module in _WITH_MUTATIONS:
         changes = module.mutations(request).items()
         mutation |= {name: resolver(name, change) for name, change in changes}
-    return mutation
+    return {**mutation, **refusals.refuse(refusals.MUTATIONS)}

@@ -22,9 +22,12 @@ from runyard.server.wandb_api.fields import (
     run_file_fields,
 )
 from runyard.server.wandb_api.fields.upsert_input import read_upsert
-from runyard.server.wandb_api.graphql.inputs import RUN, Arguments, opaque
+from runyard.server.wandb_api.graphql.inputs import Arguments
 from runyard.server.wandb_api.graphql.pages import timestamp
 from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
+from runyard.server.wandb_api.graphql.run_ids import run_id, run_key
+
+_MISSING = "there is no such run any more"
 
 
 def in_project(request: Request, entity: str, project: str) -> Source:
@@ -48,8 +51,12 @@ def in_project(request: Request, entity: str, project: str) -> Source:
 
 def mutations(request: Request) -> Source:
     async def upsert_bucket(arguments: Arguments) -> Source:
-        message = read_upsert(arguments, request.caller, request.writer)
+        has_id = bool(arguments.text("id"))
+        key = await run_key(request, arguments) if has_id else None
+        message = read_upsert(arguments, request.caller, key, request.writer)
         await _refuse_foreign(request, message)
+        if has_id and key is None:
+            raise Refusal(_MISSING)
         try:
             row, inserted = await _upsert(request.tracker, message)
         except upserts.Unknown as error:
@@ -85,7 +92,7 @@ async def _refuse_foreign(request: Request, message: upserts.Upsert) -> None:
         )
     known = None if message.key is None else await request.tracker.read(runs.by_key, message.key)
     if known is not None and not request.may_write(known["entity"]):
-        raise Refusal("there is no such run any more")
+        raise Refusal(_MISSING)
 
 
 def run_fields(request: Request, row: Row) -> Source:
@@ -136,7 +143,7 @@ def row_fields(row: Row) -> Source:
     entity = {"id": row["entity"], "name": row["entity"]}
     return {
         "__typename": "Run",
-        "id": opaque(RUN, row["key"]),
+        "id": run_id(row["key"]),
         "name": row["id"],
         "displayName": row["name"],
         "description": row["notes"],

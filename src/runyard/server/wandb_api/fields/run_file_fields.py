@@ -44,10 +44,7 @@ def in_run(request: Request, row: Row) -> Source:
             (edge(file["name"], file_fields(request, row, file)) for file in rows), more=more
         )
 
-    async def file_count(_arguments: Arguments) -> int:
-        return await request.tracker.read(run_files.count_files, row["key"])
-
-    return {"files": files, "fileCount": file_count}
+    return {"files": files, "fileCount": request.reads(run_files.count_files, row["key"])}
 
 
 def file_fields(request: Request, run: Row, file: Row) -> Source:

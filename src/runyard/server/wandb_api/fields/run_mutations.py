@@ -8,8 +8,9 @@ from sqlite3 import Connection
 from runyard.server.artifacts import visibility
 from runyard.server.runs import runs
 from runyard.server.sweeps.ledger import endings
-from runyard.server.wandb_api.graphql.inputs import RUN, Arguments, key_of
+from runyard.server.wandb_api.graphql.inputs import Arguments
 from runyard.server.wandb_api.graphql.request import Refusal, Request, Source, must_write, own_run
+from runyard.server.wandb_api.graphql.run_ids import run_key
 
 # What may become of a run by a word from outside, and from which states.
 _BECOMES = {
@@ -20,36 +21,37 @@ _BECOMES = {
 
 def mutations(request: Request) -> Source:
     async def delete(arguments: Arguments) -> Source:
-        row = await request.see(visibility.run, _run_key(arguments))
+        row = await request.see(visibility.run, await run_key(request, arguments))
         # Gone is gone: a client that got no answer asks again, and what is somebody else's is
         # not told apart from what was never there.
         if row is not None:
             must_write(request, row["entity"])
-            await request.tracker.delete_run(
+            await request.tracker.trash_runs(
                 request.caller,
-                row["key"],
+                [row["key"]],
                 with_artifacts=arguments.get("deleteArtifacts") is True,
             )
         return {"clientMutationId": None, "success": True}
 
     async def stop(arguments: Arguments) -> Source:
-        row = await own_run(request, _run_key(arguments))
+        row = await own_run(request, await run_key(request, arguments))
         await request.tracker.write(endings.ask_to_stop, row["key"], time.time())
         request.tracker.sweeps.quiet_periods.clear()  # Its agent, if it has one, is to hear of it.
         return {"clientMutationId": None, "success": True}
 
     async def update_state(arguments: Arguments) -> Source:
-        row = await own_run(request, _run_key(arguments))
+        row = await own_run(request, await run_key(request, arguments))
         state = arguments.text("state") or ""
+        if row["sweep"] is not None:
+            raise Refusal(
+                "the state of a sweep's run follows from its trial: `runyard retry` and `runyard "
+                "cancel` change it"
+            )
         if not await request.tracker.write(_change_state, row["key"], state, time.time()):
             raise Refusal(f"a run cannot go from {row['state']} to {state[:50]!r}")
         return {"success": True}
 
     return {"deleteRun": delete, "stopRun": stop, "updateRunState": update_state}
-
-
-def _run_key(arguments: Arguments) -> int:
-    return key_of(RUN, arguments.text("id") or "")
 
 
 def _change_state(db: Connection, key: int, state: str, now: float) -> bool:

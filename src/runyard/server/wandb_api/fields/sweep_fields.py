@@ -8,9 +8,10 @@ from sqlite3 import Connection
 
 import yaml
 
+from runyard.server.artifacts import visibility
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweep_changes, sweeps, trials
-from runyard.server.wandb_api.fields import agent_fields, listing_fields
+from runyard.server.wandb_api.fields import agent_fields, listing_fields, run_fields
 from runyard.server.wandb_api.graphql.inputs import SWEEP, Arguments, opaque
 from runyard.server.wandb_api.graphql.pages import (
     connection,
@@ -36,7 +37,7 @@ def in_project(request: Request, entity: str, project: str, key: int | None) -> 
         if key is None:
             return connection((), total=0)
         rows = await tracker.read(sweeps.of_project, key, after, size + 1)
-        return page([edge(row["key"], sweep_fields(request, row)) for row in rows], size)
+        return page([edge(row["key"], sweep_fields(request, row)) for row in rows], size, total)
 
     async def total(_arguments: Arguments) -> int:
         return 0 if key is None else await tracker.read(sweeps.count, key)
@@ -66,6 +67,14 @@ def sweep_fields(request: Request, row: Row) -> Source:
             after = answer["pageInfo"]["endCursor"]
             answer = await listed(Arguments({**question, "after": after}))
             edges += answer["edges"]
+        return connection(edges, total=len(edges))
+
+    async def prior_runs(_arguments: Arguments) -> Source:
+        edges = []
+        for key in json.loads(row["prior"]):
+            run = await request.see(visibility.run, key)
+            if run is not None:
+                edges.append(edge(key, run_fields.run_fields(request, run)))
         return connection(edges)
 
     async def scheduler(_arguments: Arguments) -> str | None:
@@ -90,6 +99,7 @@ def sweep_fields(request: Request, row: Row) -> Source:
         "runCount": run_count,
         "runCountExpected": sweeps.expected(row, rules),
         "runs": runs,
+        "priorRuns": prior_runs,
         "project": {
             "__typename": "Project",
             "id": f"{row['entity']}/{row['project_name']}",

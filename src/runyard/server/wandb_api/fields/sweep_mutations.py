@@ -121,6 +121,9 @@ async def _change(
             _refuse_other_program(request, before, file)
             new = new_file(file, before)
             await tracker.write(sweep_changes.change_file, key, new, time.time())
+    name = arguments.text("displayName")
+    if name and name != row["name"]:
+        await tracker.write(sweeps.update, key, time.time(), name=name)
     controller = arguments.json("controller")
     if controller is not None:
         wishes = read_controller(controller)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from runyard.server.people.permissions import Caller
 from runyard.server.store.names import BadName, check_project, check_run_id
 from runyard.server.tracking.upserts import Upsert
-from runyard.server.wandb_api.graphql.inputs import RUN, Arguments
+from runyard.server.wandb_api.graphql.inputs import Arguments
 from runyard.server.wandb_api.graphql.request import Refusal
 
 
-def read_upsert(arguments: Arguments, caller: Caller, writer: str = "") -> Upsert:
+def read_upsert(arguments: Arguments, caller: Caller, key: int | None, writer: str = "") -> Upsert:
+    """`key` is that of the run which the argument `id` names."""
     run_id = arguments.text("name")
     entity = arguments.text("entityName") or caller.name
     project = arguments.text("modelName") or "uncategorized"
@@ -25,7 +26,7 @@ def read_upsert(arguments: Arguments, caller: Caller, writer: str = "") -> Upser
         entity=entity,
         project=project,
         user=caller.key,
-        key=arguments.key("id", RUN),
+        key=key,
         name=arguments.text("displayName"),
         config=arguments.json("config"),
         summary=arguments.json("summaryMetrics"),

@@ -2,7 +2,8 @@
 
 Nobody publishes W&B's schema and it grows with every release, so this walks the selection over
 plain mappings: a field that is there is answered, one that is not answers null and is logged once.
-Next month's client then works as far as it can.
+Next month's client then works as far as it can. An unknown mutation is refused by its name: null
+would say that it was carried out.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -124,6 +125,8 @@ class _Walk:
         names = Counter(nodes[0].name.value for nodes in fields.values())
         if names and max(names.values()) > _MOST_NAMES:
             raise Refusal(f"{place} is asked for one field under more than {_MOST_NAMES} names")
+        if place == "Mutation":
+            _refuse_unknown(names, source)
         answer: dict[str, Any] = {}
         for key, nodes in fields.items():
             answer[key] = await self._field(nodes, source, place)
@@ -242,6 +245,13 @@ def _applies(condition: str | None, source: Source) -> bool:
     if condition is None or own is None or condition == own:
         return True
     return not any(condition in pair and own in pair for pair in _ALTERNATIVES)
+
+
+def _refuse_unknown(mutations: Iterable[str], source: Source) -> None:
+    """Before the first is carried out."""
+    unknown = [name for name in mutations if name not in source]
+    if unknown:
+        raise Refusal(f"there is no mutation {unknown[0][:100]!r} here: nothing was changed")
 
 
 def _note_unknown(place: str) -> None:

@@ -14,7 +14,7 @@ from runyard.server.store.database import LARGEST_KEY
 from runyard.server.wandb_api.graphql.request import Refusal
 
 ARTIFACT, COLLECTION, MANIFEST = "Artifact", "ArtifactCollection", "ArtifactManifest"
-RUN, SWEEP, AGENT = "Run", "Sweep", "Agent"
+SWEEP, AGENT = "Sweep", "Agent"
 
 
 def opaque(kind: str, key: object) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeAlias
 
 from runyard.server.wandb_api.graphql.inputs import Arguments
 from runyard.server.wandb_api.graphql.request import Refusal, Source
@@ -42,12 +43,19 @@ def edge(cursor: object, node: Source, **more: object) -> Source:
     return {"cursor": base64.b64encode(str(cursor).encode()).decode(), "node": node, **more}
 
 
-def connection(edges: Iterable[Source], *, more: bool = False, total: int | None = None) -> Source:
-    """A list, or a page of one. An empty list is a list too."""
+Total: TypeAlias = int | Callable[[Arguments], Awaitable[int]] | None
+
+
+def connection(edges: Iterable[Source], *, more: bool = False, total: Total = None) -> Source:
+    """A list, or a page of one. An empty list is a list too.
+
+    `total` is the length of the whole list, or counts it where that is asked for. A list that is
+    all there needs none.
+    """
     shown = list(edges)
     return {
         "edges": shown,
-        "totalCount": total,
+        "totalCount": len(shown) if total is None and not more else total,
         "pageInfo": {
             "__typename": "PageInfo",
             "hasNextPage": more,
@@ -56,7 +64,7 @@ def connection(edges: Iterable[Source], *, more: bool = False, total: int | None
     }
 
 
-def page(edges: Sequence[Source], size: int, total: int | None = None) -> Source:
+def page(edges: Sequence[Source], size: int, total: Total = None) -> Source:
     """A page of `size` from edges of which there may be one more, to tell whether it goes on."""
     return connection(edges[:size], more=len(edges) > size, total=total)
 

@@ -60,7 +60,7 @@ class Request:
         return self.tracker.accounts.may_write(self.caller, entity)
 
 
-async def own_run(request: Request, key: int) -> Row:
+async def own_run(request: Request, key: int | None) -> Row:
     row = await request.see(visibility.run, key)
     if row is None:
         raise Refusal("there is no such run any more")

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { formatNumber } from "../format";
-import type { Logged } from "./MediaView";
+import type { Logged } from "./values";
 
 export function Histogram({ values, bins }: { values: number[]; bins: number[] }) {
   const most = Math.max(1, ...values);
@@ -32,8 +32,8 @@ const ROWS = 64;
 export function HistogramsOverSteps({ name, logged, place, choose }: { name: string; logged: Logged[]; place: number; choose: (place: number) => void }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const stride = Math.ceil(logged.length / MOST_COLUMNS);
-  const columns = logged.filter((_, turn) => turn % stride === 0).map((one) => one.value);
-  const edges = columns.flatMap(({ bins }) => (bins?.length ? [bins[0], bins.at(-1)!] : []));
+  const columns = logged.filter((_, turn) => turn % stride === 0).map((row) => row.value);
+  const edges = columns.flatMap(({ bins }) => (bins?.length ? [bins[0]!, bins.at(-1)!] : []));
   const [low, high] = [Math.min(...edges), Math.max(...edges)];
   useEffect(() => {
     const context = canvas.current?.getContext("2d");
@@ -45,8 +45,8 @@ export function HistogramsOverSteps({ name, logged, place, choose }: { name: str
       const most = Math.max(1, ...values);
       values.forEach((count, bin) => {
         context.globalAlpha = count / most;
-        const top = row(bins[bin + 1]);
-        context.fillRect(column, top, 1, Math.max(1, row(bins[bin]) - top));
+        const top = row(bins[bin + 1]!);
+        context.fillRect(column, top, 1, Math.max(1, row(bins[bin]!) - top));
       });
     });
   }, [logged]);
@@ -64,7 +64,7 @@ export function HistogramsOverSteps({ name, logged, place, choose }: { name: str
         }}
       />
       <div class="row faint">
-        <span>step {logged[0].step.toLocaleString("en")}</span>
+        <span>step {logged[0]!.step.toLocaleString("en")}</span>
         <span class="right">
           step {logged.at(-1)!.step.toLocaleString("en")}, {formatNumber(low)} to {formatNumber(high)}
         </span>

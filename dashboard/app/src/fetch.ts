@@ -3,14 +3,14 @@
 import { useCallback, useEffect, useState } from "preact/hooks";
 import { get, type ApiError } from "./api";
 
-export interface Asked<T> {
+export interface Fetched<T> {
   data: T | null;
   error: ApiError | null;
   again: () => void;
 }
 
 /** The answer to a question; while the next one is under way, the last one stays. */
-export function useAsked<T>(path: string | null, ask: (path: string) => Promise<T> = get): Asked<T> {
+export function useFetch<T>(path: string | null, ask: (path: string) => Promise<T> = get): Fetched<T> {
   const [data, setData] = useState<T | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
   const [turn, setTurn] = useState(0);

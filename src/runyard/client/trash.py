@@ -1,0 +1,25 @@
+"""The server's trash: deleted runs, which can be restored for 30 days."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runyard.client.http import Connection
+from runyard.shapes.runs import TrashedRun
+
+
+class TrashApi:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def runs(self) -> list[TrashedRun]:
+        """What lies in it, the latest deletion first."""
+        listed: list[TrashedRun] = self._connection.get("/api/trash")
+        return listed
+
+    def restore(self, keys: Sequence[int]) -> None:
+        self._connection.post("/api/trash/restore", {"runs": list(keys)})
+
+    def delete(self, keys: Sequence[int]) -> None:
+        """For good, before the 30 days are over."""
+        self._connection.post("/api/trash/delete", {"runs": list(keys)})

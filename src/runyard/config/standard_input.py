@@ -1,3 +1,0 @@
-"""How a command line names standard input in place of a file."""
-
-STANDARD_INPUT = "-"
