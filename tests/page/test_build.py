@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from runyard.cli.catalog import COMMANDS
 
 ROOT = Path(__file__).parent.parent.parent
 APP = ROOT / "dashboard" / "app"
@@ -98,3 +101,13 @@ def test_a_failed_build_installs_without_the_page_and_says_why(
     monkeypatch.setenv("RUNYARD_PAGE", "required")
     with pytest.raises(subprocess.CalledProcessError):
         hook.build(tmp_path)
+
+
+def test_commands_that_the_page_names_exist() -> None:
+    named = {
+        (match[1], path.name)
+        for path in (APP / "src").rglob("*.tsx")
+        for match in re.finditer(r"(?<![\w./-])runyard ([a-z]+)", path.read_text())
+    }
+    assert len(named) > 10
+    assert [(name, file) for name, file in sorted(named) if name not in COMMANDS] == []

@@ -120,7 +120,7 @@ def columns(trials: list[Trial]) -> TrialColumns:
 
 
 def importance(trials: int = 12) -> Importance:
-    share = Weight(name="lr", share=0.7, is_sure=True, direction=0.5)
+    share = Weight(name="lr", share=0.7, is_sure=True, best="highest")
     return Importance(metric="loss", trials=trials, needed=10, explained=0.7, parameters=[share])
 
 

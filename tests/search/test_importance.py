@@ -28,13 +28,29 @@ def test_what_the_value_depends_on_has_the_share() -> None:
     assert first.share + second.share == pytest.approx(1, abs=0.1)
 
 
+@pytest.mark.parametrize("maximize", [False, True])
+def test_where_the_best_trials_are(maximize: bool) -> None:
+    """Best in between is told as that, also where one side is worse than the other."""
+    rng = np.random.default_rng(6)
+    places = rng.random((60, 4))
+    x, y, z, noise = places.T
+    values = 3 * (x - 0.65) ** 2 + y - z + 0.1 * noise
+    told = importances(places, [0] * 4, -values if maximize else values, maximize=maximize)
+    assert told is not None
+    assert [one.best for one in told[1:3]] == ["lowest", "highest"]
+    alone = importances(
+        places[:, :1], [0], (-1 if maximize else 1) * (x - 0.65) ** 2, maximize=maximize
+    )
+    assert alone is not None
+    assert alone[0].best == "between"
+
+
 def test_a_valley_counts_though_it_has_no_direction() -> None:
     rng = np.random.default_rng(2)
     places = rng.random((150, 2))
     valley, other = found(places, [0, 0], (places[:, 0] - 0.5) ** 2)
     assert valley.share > 0.8
-    assert valley.direction is not None
-    assert abs(valley.direction) < 0.3
+    assert valley.best == "between"
     assert other.share < 0.05
 
 
@@ -44,7 +60,7 @@ def test_categories_have_levels_and_no_direction() -> None:
     values = np.array([5.0, 0.0, 3.0])[places[:, 0].astype(int)] + rng.standard_normal(120) * 0.1
     kind, number = found(places, [3, 0], values)
     assert kind.share > 0.7
-    assert kind.direction is None
+    assert kind.best is None
     assert number.share < 0.1
 
 

@@ -123,7 +123,7 @@ def test_what_matters_is_told_with_how_sure_it_is(client: Client) -> None:
     assert first["name"] == "depth"
     assert first["share"] > 0.7
     assert first["is_sure"] is True
-    assert first["direction"] > 0.9
+    assert first["best"] == "lowest"
     assert found["explained"] > 0.7
     assert client.get(url + "?metric=nothing").json()["explained"] is None
 

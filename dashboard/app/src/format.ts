@@ -11,6 +11,11 @@ export function formatNumber(value: unknown): string {
   return String(Number(value.toPrecision(4)));
 }
 
+/** A value as it was configured or logged, to the last digit. */
+export function exactText(value: unknown): string {
+  return typeof value === "number" ? String(value) : formatValue(value);
+}
+
 /** Any logged or configured value in one line. */
 export function formatValue(value: unknown): string {
   if (value === null || value === undefined) return "–";

@@ -529,10 +529,10 @@ export interface TrialPlace {
   number: number;
 }
 
-/** How much one parameter matters. */
+/** How much one parameter matters; `best`: where on its axis the best trials are. */
 export interface Weight {
   name: string;
   share: number;
   is_sure: boolean;
-  direction: number | null;
+  best: "lowest" | "between" | "highest" | null;
 }

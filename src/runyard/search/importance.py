@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,16 +30,21 @@ _PENALTIES = tuple(10.0 ** (power / 2) for power in range(-6, 8))
 class Importance:
     """`share`: from 0 to 1. `is_sure`: shuffled ranks reach it less than one time in twenty.
 
-    `direction` from -1 to 1: whether the metric rises with the parameter; None for categories.
+    `best`: where on its axis the best trials are; None for categories and where too few tell.
     """
 
     share: float
     is_sure: bool
-    direction: float | None
+    best: Literal["lowest", "between", "highest"] | None
 
 
 def importances(
-    places: Array, categories: Sequence[int], values: Array, seed: int = 0
+    places: Array,
+    categories: Sequence[int],
+    values: Array,
+    *,
+    maximize: bool = False,
+    seed: int = 0,
 ) -> list[Importance] | None:
     """One for each column of `places` (one row per trial, NaN if it has no value).
 
@@ -65,7 +71,7 @@ def importances(
             Importance(
                 share=max(0.0, share - float(chance[index].mean())),
                 is_sure=share > float(np.quantile(chance[index], 0.95)) and share > 0,
-                direction=None if count else _direction(places[:, index], values),
+                best=None if count else _best(places[:, index], -values if maximize else values),
             )
         )
     return result
@@ -149,11 +155,19 @@ def _normal_scores(values: Array) -> Array:
     return np.array([normal.inv_cdf(share) for share in shares.tolist()])
 
 
-def _direction(column: Array, values: Array) -> float | None:
+def _best(column: Array, values: Array) -> Literal["lowest", "between", "highest"] | None:
+    """Where the lowest values are: trials in equal parts along the axis, by their mean rank.
+
+    A part in between has to beat both ends clearly: by a tenth of all ranks.
+    """
     there = np.isfinite(column)
-    if there.sum() < FEWEST_TRIALS:
+    count = int(there.sum())
+    if count < FEWEST_TRIALS or not np.ptp(column[there]):
         return None
-    first, second = _ranks(column[there]), _ranks(values[there])
-    if not np.ptp(first) or not np.ptp(second):
-        return 0.0
-    return float(np.corrcoef(first, second)[0, 1])
+    ranks = _ranks(values[there])
+    parts = np.array_split(np.argsort(column[there], kind="stable"), min(5, count // 4 + 1))
+    means = [float(ranks[part].mean()) for part in parts]
+    ends = min(means[0], means[-1])
+    if min(means) < ends - count / 10:
+        return "between"
+    return "lowest" if means[0] <= means[-1] else "highest"

@@ -173,12 +173,12 @@ class SweepColumns(TrialColumns):
 
 
 class Weight(TypedDict):
-    """How much one parameter matters."""
+    """How much one parameter matters; `best`: where on its axis the best trials are."""
 
     name: str
     share: float
     is_sure: bool
-    direction: float | None
+    best: Literal["lowest", "between", "highest"] | None
 
 
 class Importance(TypedDict):

@@ -1,6 +1,6 @@
 // A chart as a file: a picture as it is shown, a drawing, or its numbers.
 
-import { smooth, type Line } from "./lines";
+import { smooth, spikes, type Line } from "./lines";
 import { scaleX, scaleY } from "./paint";
 import type { Plot, View } from "./plot";
 
@@ -76,8 +76,10 @@ export function drawing(plot: Plot, view: View, title: string): string | null {
     const y = smooth(line.y, view.weight);
     const path = pathOf(line.x, y, toX, toY);
     const band = view.bands && line.low && line.high ? bandOf(line, toX, toY) : "";
+    const strokes = view.bands && view.weight <= 0 ? spikes(line).map((place) => `M${toX(line.x[place]!).toFixed(1)} ${toY(line.low![place]!).toFixed(1)}V${toY(line.high![place]!).toFixed(1)}`) : [];
+    const spike = strokes.length ? `<path d="${strokes.join("")}" stroke="${line.colour}"/>` : "";
     const fill = band ? `<path d="${band}" fill="${line.colour}" fill-opacity="0.16"/>` : "";
-    return `${fill}<path d="${path}" fill="none" stroke="${line.colour}" stroke-width="1.5"><title>${escaped(line.label)}</title></path>`;
+    return `${fill}${spike}<path d="${path}" fill="none" stroke="${line.colour}" stroke-width="1.5"><title>${escaped(line.label)}</title></path>`;
   });
   const whole = { width: left + width + 16, height: top + height + 28 };
   return (

@@ -16,6 +16,9 @@ export interface Line {
 
 export type Span = [number, number];
 
+// Values so many times further apart than those of the middle point stand out.
+const SPIKE = 4;
+
 const smoothed = new WeakMap<Float32Array, Map<number, Float32Array>>();
 
 /** An exponential mean that does not lean towards the first value; gaps stay gaps. */
@@ -97,6 +100,26 @@ export function spanOfY(lines: readonly Line[], within: Span, weight: number, ba
     }
   }
   return low <= high ? [low, high] : null;
+}
+
+const outliers = new WeakMap<Line, number[]>();
+
+/** The places where a point stands for values that are much further apart than elsewhere: spikes. */
+export function spikes(line: Line): number[] {
+  const { low, high } = line;
+  if (!low || !high || line.group) return [];
+  let places = outliers.get(line);
+  if (!places) {
+    const extents = high.map((value, place) => value - low[place]!);
+    const usual = extents.filter(Number.isFinite).sort();
+    const most = SPIKE * (usual[usual.length >> 1] ?? 0);
+    places = [];
+    for (let place = 0; place < extents.length; place++) if (extents[place]! > most) places.push(place);
+    // Half of the line cannot stand out from it: most points stand for one value each.
+    if (places.length > extents.length / 8) places = [];
+    outliers.set(line, places);
+  }
+  return places;
 }
 
 export interface Near {

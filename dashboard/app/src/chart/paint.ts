@@ -2,7 +2,7 @@
 // each, so they are drawn here.
 
 import { faded } from "../colours";
-import { placeOf, smooth, type Line, type Span } from "./lines";
+import { placeOf, smooth, spikes, type Line, type Span } from "./lines";
 
 export interface Frame {
   left: number;
@@ -48,7 +48,12 @@ export function paintLines(ctx: CanvasRenderingContext2D, frame: Frame, lines: r
   const toY = scaleY(frame);
   const isCrowded = lines.length > 24;
   ctx.lineJoin = isCrowded ? "bevel" : "round";
-  if (look.bands) for (const line of lines) paintBand(ctx, frame, line, look, toX, toY);
+  if (look.bands) {
+    for (const line of lines) {
+      paintBand(ctx, frame, line, look, toX, toY);
+      if (look.weight <= 0) paintSpikes(ctx, line, look, toX, toY);
+    }
+  }
   const width = (isCrowded ? 1 : 1.5) * look.pixels;
   for (const line of lines) {
     if (look.weight > 0 && !isCrowded && !line.group) {
@@ -186,4 +191,17 @@ function paintBand(ctx: CanvasRenderingContext2D, frame: Frame, line: Line, look
   }
   if (isOpen) close(last);
   ctx.fill();
+}
+
+/** A band as thin as a spike is too pale to be seen: spikes are strokes. */
+function paintSpikes(ctx: CanvasRenderingContext2D, line: Line, look: Look, toX: ToPixel, toY: ToPixel): void {
+  ctx.strokeStyle = line.colour;
+  ctx.lineWidth = look.pixels;
+  ctx.beginPath();
+  for (const place of spikes(line)) {
+    const at = toX(line.x[place]!);
+    ctx.moveTo(at, toY(line.low![place]!));
+    ctx.lineTo(at, toY(line.high![place]!));
+  }
+  ctx.stroke();
 }

@@ -1,7 +1,7 @@
 // A chart with its title, its tools and the values under the pointer.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { saveCsv, savePng, saveSvg } from "../chart/export";
 import type { Line, Span } from "../chart/lines";
 import { Plot, type Pointer, type View, type XKind } from "../chart/plot";
@@ -114,20 +114,35 @@ function Body(props: ChartProps & { full?: () => void }) {
       </div>
       <div class="plot" ref={host} data-state={props.state}>
         {lines.length === 0 && <div class="empty" role="status">{props.empty ?? "no values yet"}</div>}
-        {pointer && lines.length > 0 && <Tip pointer={pointer} kind={view.xKind} xLabel={props.xLabel ?? ""} width={host.current?.clientWidth ?? 0} />}
+        {pointer && lines.length > 0 && <Tip pointer={pointer} kind={view.xKind} xLabel={props.xLabel ?? ""} plot={host.current!} />}
       </div>
     </>
   );
 }
 
-function Tip({ pointer, kind, xLabel, width }: { pointer: Pointer; kind: XKind; xLabel: string; width: number }) {
+const AWAY = 14;
+const EDGE = 8;
+
+/** Beside the pointer, over whatever is there: only the window's edge holds it. */
+function Tip({ pointer, kind, xLabel, plot }: { pointer: Pointer; kind: XKind; xLabel: string; plot: HTMLElement }) {
+  const tip = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const element = tip.current;
+    if (!element) return;
+    const box = plot.getBoundingClientRect();
+    const { width, height } = element.getBoundingClientRect();
+    const at = box.left + pointer.left;
+    const right = at + AWAY;
+    const left = right + width + EDGE <= innerWidth ? right : at - AWAY - width;
+    element.style.left = `${Math.max(EDGE, Math.min(left, innerWidth - width - EDGE))}px`;
+    element.style.top = `${Math.max(EDGE, Math.min(box.top + EDGE, innerHeight - height - EDGE))}px`;
+  });
   const shown = pointer.nearest.slice(0, SHOWN_IN_TIP);
   if (!shown.length) return null;
-  const isLeft = pointer.left > width / 2;
   const at = shown[0]!.x;
   const x = kind === "time" ? formatTime(at) : kind === "duration" ? formatDuration(at) : formatNumber(at);
   return (
-    <div class="tip" style={isLeft ? { right: `${width - pointer.left + 14}px`, top: "8px" } : { left: `${pointer.left + 14}px`, top: "8px" }}>
+    <div class="tip" ref={tip}>
       <div class="tip-x">
         {xLabel} {x}
       </div>

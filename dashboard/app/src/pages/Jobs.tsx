@@ -59,7 +59,7 @@ export default function Jobs() {
           <h2>Agents at work</h2>
           <span class="faint">{data.agents.length ? `${plural(data.agents.length, "agent")} on ${plural(data.nodes.length, "machine")}` : ""}</span>
         </header>
-        {data.agents.length ? <Working agents={data.agents} nodes={data.nodes} /> : <p class="card-body soft">None. An agent takes a sweep's trials and runs them, here (runyard agent SWEEP) or in jobs (--on slurm).</p>}
+        {data.agents.length ? <Working agents={data.agents} nodes={data.nodes} /> : <p class="card-body soft">None. An agent takes a sweep's trials and runs them, here (runyard sweep SWEEP) or in jobs (--on slurm).</p>}
       </section>
       <section class="card" aria-label="History">
         <header class="card-head">

@@ -11,10 +11,10 @@ import { copyText } from "../components/Copied";
 import { colourOf } from "../colours";
 import { formatAgo, formatTime, plural } from "../format";
 import { useObserved } from "../observe";
-import { MOST_LINES, useStore } from "../project/ChartsPanel";
+import { MOST_LINES, shownMetrics, useStore } from "../project/ChartsPanel";
 import { MetricChart } from "../project/MetricChart";
 import { useProject, type ProjectData } from "../project/useProject";
-import type { ProjectView } from "../project/view";
+import { isDrawn, readView, type ProjectView } from "../project/view";
 import { viewOf, type Report, type ReportView } from "../report/data";
 import { saveReport } from "../report/export";
 import { Markdown } from "../report/markdown";
@@ -52,9 +52,9 @@ function Shown(props: { report: Report; entity: string; project: string; changed
 
   const runs = useMemo(() => {
     const chosen = shown.view.runs && new Set(shown.view.runs);
-    return data.matches.filter((run) => (chosen ? chosen.has(run.key) : !view.hidden.has(run.key)));
-  }, [data.matches, look, view.hidden]);
-  const metrics = shown.view.metrics ?? data.keys?.metrics ?? [];
+    return data.matches.filter((run) => (chosen ? chosen.has(run.key) : isDrawn(view, run.key)));
+  }, [data.matches, look, view.hidden, view.only]);
+  const metrics = shown.view.metrics ?? shownMetrics(data.keys, view.metrics);
   const groups = useMemo(() => {
     const known = new Set(runs.map((run) => run.key));
     return data.groups && data.groups.map((group) => ({ ...group, runs: group.runs.filter((key) => known.has(key)) })).filter((group) => group.runs.length);
@@ -121,8 +121,8 @@ type Draft = Pick<Report, "title" | "notes" | "view">;
 
 function Editing({ draft, change, data, found }: { draft: Draft; change: (draft: Draft) => void; data: ProjectData; found: number[] }) {
   const set = (view: Partial<ReportView>) => change({ ...draft, view: { ...draft.view, ...view } });
-  const all = data.keys?.metrics ?? [];
-  const chosen = new Set(draft.view.metrics ?? all);
+  const all = shownMetrics(data.keys, "");
+  const chosen = new Set(draft.view.metrics ?? shownMetrics(data.keys, readView(new URLSearchParams(draft.view.query ?? "")).metrics));
   return (
     <div class="editing">
       <div class="editing-notes">

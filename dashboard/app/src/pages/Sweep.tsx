@@ -34,7 +34,7 @@ export default function SweepPage({ entity, project, id }: PageProps) {
       <Head data={data} entity={entity} project={project} again={again} />
       <Progress data={data} entity={entity} project={project} />
       {data.rows.length === 0 ? (
-        <Empty what="No trials yet" command={`runyard agent ${data.sweep.id}`}>
+        <Empty what="No trials yet" command={`runyard sweep ${data.sweep.id}`}>
           {data.sweep.state === "running" ? "The sweep waits for an agent. Start one here, or submit agents to Slurm with --on slurm." : "The sweep ended before a trial began."}
         </Empty>
       ) : (

@@ -10,7 +10,7 @@ import { CurveStore } from "./curves";
 import { MetricChart } from "./MetricChart";
 import type { Keys, Run } from "./runs";
 import type { ProjectData } from "./useProject";
-import { askedX, change, X_CHOICES, type Defined, type ProjectView, type Spread } from "./view";
+import { askedX, change, isDrawn, X_CHOICES, type Defined, type ProjectView, type Spread } from "./view";
 
 const ProjectMedia = lazy(async () => (await import("../media/ProjectMedia")).ProjectMedia);
 
@@ -18,9 +18,10 @@ const ProjectMedia = lazy(async () => (await import("../media/ProjectMedia")).Pr
 export const MOST_LINES = 100;
 const POINTS = 1000;
 
-/** Every metric but those that `define_metric` hides. */
-export function shownMetrics(keys: Keys | null): string[] {
-  return (keys?.metrics ?? []).filter((name) => !keys?.defined?.[name]?.hidden);
+/** Every metric with these words in its name, but those that `define_metric` hides. */
+export function shownMetrics(keys: Keys | null, words: string): string[] {
+  const wanted = words.toLowerCase();
+  return (keys?.metrics ?? []).filter((name) => name.toLowerCase().includes(wanted) && !keys?.defined?.[name]?.hidden);
 }
 
 export function sections(metrics: readonly string[]): [string, string[]][] {
@@ -47,11 +48,11 @@ export function useStore(place: string, stream: "history" | "events", view: Pick
 }
 
 export function ChartsPanel({ data, view }: { data: ProjectData; view: ProjectView }) {
-  const shown = useMemo(() => data.matches.filter((run) => !view.hidden.has(run.key)), [data.matches, view.hidden]);
+  const shown = useMemo(() => data.matches.filter((run) => isDrawn(view, run.key)), [data.matches, view.hidden, view.only]);
   const drawn = useMemo(() => shown.slice(0, MOST_LINES), [shown]);
   const store = useStore(data.place, "history", view, data.grown);
   const words = view.metrics.toLowerCase();
-  const metrics = useMemo(() => shownMetrics(data.keys).filter((name) => name.toLowerCase().includes(words)), [data.keys, words]);
+  const metrics = useMemo(() => shownMetrics(data.keys, view.metrics), [data.keys, view.metrics]);
   const groups = useMemo(() => {
     const known = new Set(shown.map((run) => run.key));
     return data.groups && data.groups.map((group) => ({ ...group, runs: group.runs.filter((key) => known.has(key)) })).filter((group) => group.runs.length);

@@ -200,7 +200,6 @@ export function SelectionBar({ data, editing }: BarProps) {
   if (!keys.length && !editing.unseen) return null;
   const runs = data.matches.filter((run) => editing.selected.has(run.key));
   const alive = runs.filter(isAlive).map((run) => run.key);
-  const others = data.matches.map((run) => run.key).filter((key) => !editing.selected.has(key));
   return (
     <div class="selection" role="toolbar" aria-label="Selected runs">
       <strong>{keys.length} selected</strong>
@@ -208,7 +207,7 @@ export function SelectionBar({ data, editing }: BarProps) {
       <button disabled={keys.length < 2 || keys.length > 12} title={keys.length > 12 ? "Up to 12 runs side by side" : ""} onClick={() => change.compare(keys)}>
         <Icon name="compare" size={14} /> Compare
       </button>
-      <button onClick={() => change.hidden(others)}>
+      <button onClick={() => change.only(keys)}>
         <Icon name="eye" size={14} /> Draw only these
       </button>
       <TagChoice data={data} keys={keys} editing={editing} />

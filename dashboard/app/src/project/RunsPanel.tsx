@@ -19,7 +19,7 @@ import { reader } from "./fields";
 import { ARCHIVED, RowMenu, SelectionBar, type Editing } from "./RunActions";
 import type { Run } from "./runs";
 import type { Group, ProjectData } from "./useProject";
-import { change, type ProjectView } from "./view";
+import { change, isDrawn, type ProjectView } from "./view";
 
 interface Props {
   data: ProjectData;
@@ -42,8 +42,9 @@ export function RunsPanel(props: Props) {
   const rows = useMemo(() => rowsOf(data, closed), [data.matches, data.groups, closed, data.columns]);
   const columns = useColumns<Row>(
     () => [nameColumn(props, colours, widths, (label) => setClosed(toggled(closed, label))), ...data.columns.map((name) => valueColumn(name, data, widths))],
-    [data.columns, data.keys, colours, view.hidden, view.pinned, editing.selected, widths, closed],
+    [data.columns, data.keys, colours, view.hidden, view.only, view.pinned, editing.selected, widths, closed],
   );
+  const hidden = view.only ? data.matches.filter((run) => !isDrawn(view, run.key)).length : view.hidden.size;
   return (
     <section class="runs" aria-label="Runs">
       <div class="tools">
@@ -54,9 +55,9 @@ export function RunsPanel(props: Props) {
         <span>
           {data.matches.length === data.runs.length ? plural(data.runs.length, "run") : `${data.matches.length.toLocaleString("en")} of ${plural(data.runs.length, "run")}`}
         </span>
-        {view.hidden.size > 0 && (
-          <button class="link" onClick={() => change.hidden([])}>
-            show {view.hidden.size} hidden
+        {hidden > 0 && (
+          <button class="link" onClick={change.allDrawn}>
+            show {hidden} hidden
           </button>
         )}
         {data.archived > 0 && (
@@ -82,7 +83,7 @@ export function RunsPanel(props: Props) {
         onToggle={(row) => row.kind === "run" && editing.toggle(row.run.key)}
         onKey={(row, key) => {
           if (row.kind !== "run") return false;
-          if (key === "h") change.hidden(toggled(view.hidden, row.run.key));
+          if (key === "h") change.drawn(view, row.run.key);
           else if (key === "p") change.pinned(toggled(view.pinned, row.run.key));
           else return false;
           return true;
@@ -168,7 +169,7 @@ function nameColumn({ data, view, entity, project, editing }: Props, colours: "l
         );
       }
       const { run } = row;
-      const isHidden = view.hidden.has(run.key);
+      const isHidden = !isDrawn(view, run.key);
       return (
         <>
           <input type="checkbox" tabIndex={-1} aria-label={`Select ${run.name}`} checked={editing.selected.has(run.key)} onChange={() => editing.toggle(run.key)} />
@@ -177,7 +178,7 @@ function nameColumn({ data, view, entity, project, editing }: Props, colours: "l
             tabIndex={-1}
             aria-label={isHidden ? `Draw ${run.name}` : `Do not draw ${run.name}`}
             title={isHidden ? "Not drawn" : "Drawn"}
-            onClick={() => change.hidden(toggled(view.hidden, run.key))}
+            onClick={() => change.drawn(view, run.key)}
           >
             <span class={`swatch${isHidden ? " off" : ""}`} style={isHidden ? {} : { background: colourOf(run.key, colours) }} />
           </button>

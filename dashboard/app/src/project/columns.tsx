@@ -2,13 +2,15 @@
 
 import type { ComponentChildren } from "preact";
 import { StateBadge, Tag } from "../components/Badge";
-import { formatAgo, formatDuration, formatTime, formatValue } from "../format";
+import { exactText, formatAgo, formatDuration, formatTime, formatValue } from "../format";
 import { isAlive, runtimeOf, type Run } from "./runs";
 
 export type Read = (run: Run) => unknown;
 
 interface RunColumn {
   read: Read;
+  /** What a search compares, where that is more than what is shown. */
+  sought?: Read;
   /** The table's head; a field without one is for filters alone. */
   label?: string;
   width?: number;
@@ -43,7 +45,7 @@ const RUN_COLUMNS: Record<string, RunColumn> = {
   },
   user: { read: (run) => run.user, label: "User" },
   group: { read: (run) => run.group, label: "Group" },
-  sweep: { read: (run) => run.sweep, label: "Sweep" },
+  sweep: { read: (run) => run.sweep_name ?? run.sweep, sought: (run) => [run.sweep, run.sweep_name], label: "Sweep" },
   host: { read: (run) => run.host, label: "Host", width: 120 },
   tags: { read: (run) => run.tags, label: "Tags", width: 140, cell: (run) => <>{run.tags.map((tag) => <Tag text={tag} />)}</> },
   tag: { read: (run) => run.tags },
@@ -69,16 +71,21 @@ export function labelOf(name: string): string {
 export function shortText(name: string, value: unknown): string {
   const text = runColumn(name)?.text;
   if (text) return text(value as number | null);
-  return value === null || value === undefined ? "–" : formatValue(value);
+  return value === null || value === undefined ? "–" : valueText(name, value);
+}
+
+/** Settings to the last digit: two runs that differ in the sixth must not look the same. */
+function valueText(name: string, value: unknown): string {
+  return name.startsWith("config.") ? exactText(value) : formatValue(value);
 }
 
 export function ValueCell({ name, run, value }: { name: string; run: Run; value: unknown }) {
   const cell = runColumn(name)?.cell;
   if (cell) return <>{cell(run)}</>;
   if (value === null || value === undefined) return <span class="none">–</span>;
-  const text = formatValue(value);
+  const text = valueText(name, value);
   return (
-    <span class="words" title={typeof value === "number" ? String(value) : text}>
+    <span class="words" title={exactText(value)}>
       {text}
     </span>
   );

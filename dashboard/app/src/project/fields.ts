@@ -12,6 +12,11 @@ export function reader(name: string): Read {
   return (run) => run.config[name] ?? run.summary[name];
 }
 
+/** What a search compares. */
+export function soughtReader(name: string): Read {
+  return runColumn(name)?.sought ?? reader(name);
+}
+
 /** The config and summary names that must be asked for, so that these fields can be read. */
 export function columnsOf(names: Iterable<string>): { config: string[]; summary: string[] } {
   const config = new Set<string>();

@@ -7,7 +7,7 @@
 //
 // A mistake is told with the place where it is; until it is mended, everything is shown.
 
-import { reader } from "./fields";
+import { soughtReader } from "./fields";
 import type { Run } from "./runs";
 
 export type Test = (run: Run) => boolean;
@@ -125,7 +125,7 @@ class Parser {
     const value = this.tokens[this.place++];
     if (!value || (value.kind !== "word" && value.kind !== "quoted")) throw new Mistake(`${field} ${operator} what?`);
     this.fields.push(field);
-    return comparing(reader(field), operator, value.text, value.kind === "quoted");
+    return comparing(soughtReader(field), operator, value.text, value.kind === "quoted");
   }
 
   private takes(word: string): boolean {

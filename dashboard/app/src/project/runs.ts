@@ -14,6 +14,7 @@ export interface Run {
   group: string | null;
   job_type: string | null;
   sweep: string | null;
+  sweep_name: string | null;
   tags: string[];
   notes: string | null;
   host: string | null;

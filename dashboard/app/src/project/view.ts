@@ -16,6 +16,8 @@ export interface ProjectView {
   words: string;
   sort: Sort;
   hidden: ReadonlySet<number>;
+  /** Where it is set, these alone are drawn: an address with a few chosen ones, not with all others. */
+  only: ReadonlySet<number> | null;
   pinned: ReadonlySet<number>;
   columns: string[] | null;
   group: string;
@@ -44,6 +46,7 @@ export function readView(query: URLSearchParams): ProjectView {
     words: query.get("q") ?? "",
     sort: sort ? { name: sort.replace(/^-/, ""), descending: sort.startsWith("-") } : NEWEST,
     hidden: new Set(numbers(query.get("hide"))),
+    only: query.has("only") ? new Set(numbers(query.get("only"))) : null,
     pinned: new Set(numbers(query.get("pin"))),
     columns: query.has("cols") ? query.get("cols")!.split(",").map(decodeURIComponent).filter(Boolean) : null,
     group: query.get("group") ?? "",
@@ -70,7 +73,14 @@ function spanOf(text: string | null): Span | null {
 
 export const change = {
   sort: (sort: Sort) => changeQuery({ sort: `${sort.descending ? "-" : ""}${sort.name}` }),
-  hidden: (keys: Iterable<number>) => changeQuery({ hide: [...keys].join() || null }),
+  /** Draw a run, or draw it no more. */
+  drawn: (view: ProjectView, key: number) => {
+    const next = new Set(view.only ?? view.hidden);
+    if (!next.delete(key)) next.add(key);
+    changeQuery(view.only ? { only: [...next].join() || "-" } : { hide: [...next].join() || null });
+  },
+  only: (keys: Iterable<number>) => changeQuery({ only: [...keys].join(), hide: null }),
+  allDrawn: () => changeQuery({ only: null, hide: null }),
   pinned: (keys: Iterable<number>) => changeQuery({ pin: [...keys].join() || null }),
   columns: (names: string[] | null) => changeQuery({ cols: names && names.map(encodeURIComponent).join() }),
   zoom: (span: Span | null) => changeQuery({ zoom: span && span.map((value) => Number(value.toPrecision(9))).join("..") }),
@@ -90,6 +100,10 @@ export const X_CHOICES: [string, string][] = [
   ["_runtime", "Time since start"],
   ["_timestamp", "Time of day"],
 ];
+
+export function isDrawn(view: ProjectView, key: number): boolean {
+  return view.only ? view.only.has(key) : !view.hidden.has(key);
+}
 
 /** What a metric's chart has on its x axis: what was chosen, or the step that `define_metric` names. */
 export function xOf(metric: string, x: string, defined: Defined | undefined): string {

@@ -5,10 +5,12 @@ import { patch } from "../api";
 import { useFetch } from "../fetch";
 import { Tag } from "../components/Badge";
 import { Copied } from "../components/Copied";
+import { Icon } from "../components/Icon";
 import { Link } from "../components/Link";
 import { attempt } from "../components/Toasts";
-import { formatDuration, formatSize, formatTime, formatValue, hasType } from "../format";
+import { exactText, formatDuration, formatSize, formatTime, hasType } from "../format";
 import { flatten } from "../project/flat";
+import { Markdown } from "../report/markdown";
 import { pathOf } from "../root";
 import { Attempts } from "./Attempts";
 import type { RunDetail } from "./detail";
@@ -125,24 +127,30 @@ function Tags({ run, changed }: { run: RunDetail; changed: () => void }) {
 
 function Notes({ run, changed }: { run: RunDetail; changed: () => void }) {
   const [text, setText] = useState<string | null>(null);
-  const shown = text ?? run.notes ?? "";
-  const isChanged = text !== null && text !== (run.notes ?? "");
+  const save = () =>
+    void attempt(patch(`api/runs/${run.key}`, { notes: text || null }), "Saved").then((done) => {
+      if (!done) return;
+      setText(null);
+      changed();
+    });
   return (
-    <section class="card block">
-      <h2>Notes</h2>
-      <textarea rows={3} placeholder="What was this run about?" aria-label="Notes" value={shown} onInput={(event) => setText(event.currentTarget.value)} />
-      {isChanged && (
+    <section class="card block" aria-label="Notes">
+      <div class="row">
+        <h2>Notes</h2>
+        {text === null && run.notes && (
+          <button class="quiet right" aria-label="Edit the notes" onClick={() => setText(run.notes)}>
+            <Icon name="edit" size={14} />
+          </button>
+        )}
+      </div>
+      {text === null && run.notes ? (
+        <Markdown text={run.notes} />
+      ) : (
+        <textarea rows={5} placeholder="What was this run about? (Markdown)" aria-label="Notes" value={text ?? ""} onInput={(event) => setText(event.currentTarget.value)} />
+      )}
+      {text !== null && (
         <div class="row">
-          <button
-            class="primary"
-            onClick={() =>
-              void attempt(patch(`api/runs/${run.key}`, { notes: text || null }), "Saved").then((done) => {
-                if (!done) return;
-                setText(null);
-                changed();
-              })
-            }
-          >
+          <button class="primary" disabled={text === (run.notes ?? "")} onClick={save}>
             Save
           </button>
           <button onClick={() => setText(null)}>Leave it</button>
@@ -162,7 +170,7 @@ function Values({ title, values, empty }: { title: string; values: Record<string
     [values],
   );
   const wanted = words.toLowerCase();
-  const shown = rows.filter(([name, value]) => `${name} ${formatValue(value)}`.toLowerCase().includes(wanted));
+  const shown = rows.filter(([name, value]) => `${name} ${exactText(value)}`.toLowerCase().includes(wanted));
   return (
     <section class="card block" aria-label={title}>
       <div class="row">
@@ -177,7 +185,7 @@ function Values({ title, values, empty }: { title: string; values: Record<string
           {shown.map(([name, value]) => (
             <tr>
               <th scope="row">{name}</th>
-              <td title={formatValue(value)}>{formatValue(value)}</td>
+              <td title={exactText(value)}>{exactText(value)}</td>
             </tr>
           ))}
         </tbody>

@@ -2,8 +2,11 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { get } from "../api";
-import type { Metric, SweepData } from "./data";
+import type { SweepData } from "./data";
 import type { Importance as ImportanceAnswer } from "../shapes";
+
+/** Where on the parameter's axis the best trials are. */
+const WHERE = { lowest: "best at its lowest", between: "best in between", highest: "best at its highest" };
 
 export function Importance({ data, metric }: { data: SweepData; metric: string }) {
   const [importance, setImportance] = useState<ImportanceAnswer | null>(null);
@@ -28,7 +31,6 @@ export function Importance({ data, metric }: { data: SweepData; metric: string }
       </p>
     );
   }
-  const aim = data.metrics.find(({ name }) => name === metric);
   return (
     <div class="importance card-body">
       <ul>
@@ -41,7 +43,7 @@ export function Importance({ data, metric }: { data: SweepData; metric: string }
               <span style={{ width: `${Math.min(100, parameter.share * 100)}%` }} />
             </span>
             <span class="importance-share">{percent(parameter.share)}</span>
-            <span class="importance-words">{parameter.is_sure ? inWords(parameter.direction, aim) : "may be chance"}</span>
+            <span class="importance-words">{parameter.is_sure ? parameter.best && WHERE[parameter.best] : "may be chance"}</span>
           </li>
         ))}
       </ul>
@@ -55,11 +57,4 @@ export function Importance({ data, metric }: { data: SweepData; metric: string }
 
 function percent(share: number): string {
   return share < 0.005 ? "0 %" : `${Math.round(share * 100)} %`;
-}
-
-function inWords(direction: number | null, aim: Metric | undefined): string {
-  if (direction === null) return "";
-  if (Math.abs(direction) < 0.3) return "best somewhere between";
-  const better = (direction > 0) === (aim?.goal === "maximize");
-  return better ? "higher is better" : "lower is better";
 }

@@ -142,6 +142,8 @@ COLUMNS = {
     "group": 'runs."group"',
     "job_type": "runs.job_type",
     "sweep": "runs.sweep",
+    "sweep_name": "(SELECT sweeps.name FROM sweeps "
+    "WHERE sweeps.project = runs.project AND sweeps.id = runs.sweep)",
     "tags": "runs.tags",
     "notes": "runs.notes",
     "host": "runs.host",

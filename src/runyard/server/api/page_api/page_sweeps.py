@@ -84,7 +84,9 @@ async def show_importance(request: Request) -> Response:
     if metric is None:
         raise HttpError(404, "the sweep has no metric: which one is to be explained?")
     rows = await tracker.read(trials.of_sweep, row["key"])
-    content = await asyncio.to_thread(_importance, rows, plan.sweep, metric)
+    aim = next((aim for aim in plan.rules.aims if aim.name == metric), None)
+    maximize = aim is not None and aim.lowered(1.0) < 0
+    content = await asyncio.to_thread(_importance, rows, plan.sweep, metric, maximize)
     return await send_json(request, content, tag)
 
 
@@ -221,7 +223,9 @@ def _convergence(
     return found
 
 
-def _importance(rows: Sequence[Row], sweep: Sweep, metric: str) -> dict[str, Any]:
+def _importance(
+    rows: Sequence[Row], sweep: Sweep, metric: str, maximize: bool
+) -> dict[str, Any]:
     measured = [json.loads(trial["measured"]) if trial["measured"] else {} for trial in rows]
     chosen = [
         place
@@ -244,7 +248,7 @@ def _importance(rows: Sequence[Row], sweep: Sweep, metric: str) -> dict[str, Any
         dtype=np.float64,
     ).T
     values = np.array([measured[place][metric] for place in chosen], dtype=np.float64)
-    found = importances(places, categories, values)
+    found = importances(places, categories, values, maximize=maximize)
     if found is None:
         return {**told, "explained": None, "parameters": []}
     pairs = sorted(zip(parameters, found, strict=True), key=lambda pair: -pair[1].share)
@@ -268,5 +272,5 @@ def _importance_json(name: str, its: Importance) -> dict[str, Any]:
         "name": name,
         "share": its.share,
         "is_sure": its.is_sure,
-        "direction": its.direction,
+        "best": its.best,
     }
