@@ -35,6 +35,8 @@ from tests.proofs import find_unproved, read_commit_day, read_records
 from tests.requirements import PAGE, read_rows
 
 MOST_TRIED_AGAIN = 5
+# Failures as they come; pytest itself prints them at the end.
+FAILURES = Path(".cache/failures")
 FLAKES = Path("docs/flakes.md")
 MOST_FLAKES = 2
 _SLOWEST = 60
@@ -64,6 +66,10 @@ class Record:
         self._seconds[file] += report.duration
         self._cpu[file] += getattr(report, "cpu", 0.0)
         before = self._ended.get(report.nodeid)
+        if report.outcome == "failed":
+            FAILURES.parent.mkdir(exist_ok=True)
+            with FAILURES.open("a") as failures:
+                failures.write(f"== {report.nodeid} ({report.when})\n{report.longreprtext}\n")
         if report.outcome != "passed":
             self._ended[report.nodeid] = "failed" if before == "failed" else report.outcome
         elif report.when == "call" and before is None:
@@ -79,6 +85,7 @@ class Record:
 
 def main(words: list[str]) -> int:
     known = read_flakes()
+    FAILURES.unlink(missing_ok=True)
     code, ended, slowest = run_pytest(words, [])
     print("== the slowest files: seconds of their tests, and of the processor")
     for file, seconds, cpu in slowest:

@@ -110,4 +110,6 @@ def test_commands_that_the_page_names_exist() -> None:
         for match in re.finditer(r"(?<![\w./-])runyard ([a-z]+)", path.read_text())
     }
     assert len(named) > 10
-    assert [(name, file) for name, file in sorted(named) if name not in COMMANDS] == []
+    # "any runyard command": a sentence.
+    known = {*COMMANDS, "command", "submitted"}
+    assert [(name, file) for name, file in sorted(named) if name not in known] == []
