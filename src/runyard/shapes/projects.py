@@ -93,9 +93,7 @@ class Report(ReportHead):
     view: dict[str, Any]
 
 
-class News(TypedDict):
-    """Keys of what changed after a revision; `whole`: ask for everything anew."""
-
+class _News(TypedDict):
     revision: int
     whole: bool
     runs: list[int]
@@ -108,3 +106,10 @@ class News(TypedDict):
     jobs: bool
     projects: bool
     reports: bool
+
+
+class News(_News, total=False):
+    """Keys of what changed after a revision; `whole`: ask for everything anew. `watch`: for which
+    of those that share a stream."""
+
+    watch: str

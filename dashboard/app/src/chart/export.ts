@@ -1,6 +1,6 @@
 // A chart as a file: a picture as it is shown, a drawing, or its numbers.
 
-import { smooth, spikes, type Line } from "./lines";
+import { inOrder, smooth, spikes, type Line } from "./lines";
 import { scaleX, scaleY } from "./paint";
 import type { Plot, View } from "./plot";
 
@@ -12,22 +12,28 @@ export function saveFile(name: string, content: Blob): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-export function savePng(plot: Plot, title: string): void {
-  const shown = plot.canvas;
-  if (!shown) return;
-  const room = Math.round(26 * devicePixelRatio);
+export const PICTURES = ["png", "svg", "pdf"] as const;
+
+/** With title, axes' names and legend: as it goes into a paper or a talk. */
+export async function savePicture(kind: (typeof PICTURES)[number], plot: Plot, view: View, title: string): Promise<void> {
+  const text = drawing(plot, view, title, true);
+  if (!text) return;
+  const make = { svg: () => new Blob([text], { type: "image/svg+xml" }), png: () => painted(text), pdf: async () => (await import("./pdf")).toPdf(text) };
+  saveFile(`${title}.${kind}`, await make[kind]());
+}
+
+// Three times as many pixels as on the screen: sharp in print.
+const SHARPNESS = 3;
+
+async function painted(svg: string): Promise<Blob> {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  await image.decode();
   const canvas = document.createElement("canvas");
-  canvas.width = shown.width;
-  canvas.height = shown.height + room;
-  const ctx = canvas.getContext("2d")!;
-  const style = getComputedStyle(document.documentElement);
-  ctx.fillStyle = style.getPropertyValue("--surface");
-  ctx.fillRect(0, 0, canvas.width, canvas.height);
-  ctx.fillStyle = style.getPropertyValue("--text");
-  ctx.font = `600 ${13 * devicePixelRatio}px system-ui, sans-serif`;
-  ctx.fillText(title, 10 * devicePixelRatio, 18 * devicePixelRatio);
-  ctx.drawImage(shown, 0, room);
-  canvas.toBlob((blob) => blob && saveFile(`${title}.png`, blob), "image/png");
+  canvas.width = image.width * SHARPNESS;
+  canvas.height = image.height * SHARPNESS;
+  canvas.getContext("2d")!.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((done, fail) => canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("the picture is too large"))), "image/png"));
 }
 
 export function saveCsv(lines: readonly Line[], title: string, x: string): void {
@@ -44,13 +50,8 @@ function quoted(text: string): string {
   return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-export function saveSvg(plot: Plot, view: View, title: string): void {
-  const text = drawing(plot, view, title);
-  if (text) saveFile(`${title}.svg`, new Blob([text], { type: "image/svg+xml" }));
-}
-
-/** The chart as SVG: with axes, bands and lines as they are on the screen. */
-export function drawing(plot: Plot, view: View, title: string): string | null {
+/** The chart as SVG: with axes, bands and lines as they are on the screen, and a legend under it. */
+export function drawing(plot: Plot, view: View, title: string, withLegend: boolean): string | null {
   const shown = plot.frame;
   if (!shown) return null;
   const ratio = devicePixelRatio;
@@ -81,14 +82,37 @@ export function drawing(plot: Plot, view: View, title: string): string | null {
     const fill = band ? `<path d="${band}" fill="${line.colour}" fill-opacity="0.16"/>` : "";
     return `${fill}${spike}<path d="${path}" fill="none" stroke="${line.colour}" stroke-width="1.5"><title>${escaped(line.label)}</title></path>`;
   });
-  const whole = { width: left + width + 16, height: top + height + 28 };
+  const bottom = top + height + 38;
+  const legend = withLegend && view.lines.length > 1 ? legendOf(view.lines, left + width, bottom, colour("--text")) : { text: "", height: 0 };
+  const whole = { width: left + width + 16, height: bottom + legend.height };
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${whole.width}" height="${whole.height}" font-family="system-ui, sans-serif" font-size="11" fill="${colour("--faint")}">` +
     `<rect width="100%" height="100%" fill="${colour("--surface")}"/>` +
     `<text x="10" y="18" font-size="13" font-weight="600" fill="${colour("--text")}">${escaped(title)}</text>` +
     `<clipPath id="in"><rect x="${left}" y="${top}" width="${width}" height="${height}"/></clipPath>` +
-    `${parts.join("")}<g clip-path="url(#in)">${drawn.join("")}</g></svg>`
+    `<text x="${left + width / 2}" y="${top + height + 31}" text-anchor="middle">${escaped(view.xName)}</text>` +
+    `${parts.join("")}<g clip-path="url(#in)">${drawn.join("")}</g>${legend.text}</svg>`
   );
+}
+
+const MOST_NAMED = 40;
+const ROW = 16;
+
+/** Names beside their colours, in as many rows as they need. */
+function legendOf(lines: readonly Line[], width: number, top: number, colour: string): { text: string; height: number } {
+  const named = inOrder(lines).slice(0, MOST_NAMED);
+  const parts: string[] = [];
+  let [x, y] = [10, top + 10];
+  const place = (label: string, swatch: string) => {
+    const room = 16 + label.length * 6.4 + 14;
+    if (x > 10 && x + room > width) [x, y] = [10, y + ROW];
+    if (swatch) parts.push(`<rect x="${x}" y="${y - 8}" width="9" height="9" rx="2" fill="${swatch}"/>`);
+    parts.push(`<text x="${x + 14}" y="${y}" fill="${colour}">${escaped(label)}</text>`);
+    x += room;
+  };
+  named.forEach((line) => place(line.label, line.colour));
+  if (lines.length > named.length) place(`and ${lines.length - named.length} more`, "");
+  return { text: parts.join(""), height: y + 8 - top };
 }
 
 type ToPixel = (value: number) => number;

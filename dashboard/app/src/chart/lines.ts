@@ -102,6 +102,11 @@ export function spanOfY(lines: readonly Line[], within: Span, weight: number, ba
   return low <= high ? [low, high] : null;
 }
 
+/** As the table has them: of runs, the first lies on top, so it is drawn last. */
+export function inOrder(lines: readonly Line[]): Line[] {
+  return lines.some((line) => line.group) ? [...lines] : [...lines].reverse();
+}
+
 const outliers = new WeakMap<Line, number[]>();
 
 /** The places where a point stands for values that are much further apart than elsewhere: spikes. */

@@ -12,6 +12,8 @@ export interface View {
   logX: boolean;
   logY: boolean;
   xKind: XKind;
+  /** What stands under the x axis. */
+  xName: string;
   weight: number;
   bands: boolean;
   zoom: Span | null;
@@ -97,7 +99,7 @@ export class Plot {
   }
 
   private shapeOf(view: View): string {
-    return `${view.logX} ${view.logY} ${view.xKind}`;
+    return `${view.logX} ${view.logY} ${view.xKind} ${view.xName}`;
   }
 
   private make(): void {
@@ -183,9 +185,13 @@ export class Plot {
       axes: [
         {
           ...axis,
-          size: 26,
+          size: 22,
           gap: 3,
           space: 56,
+          label: this.view.xName,
+          labelSize: 15,
+          labelGap: 0,
+          labelFont: font,
           ...(xKind === "time" ? {} : { values: (_: uPlot, splits: number[]) => splits.map((value) => mark(value, xKind)) }),
         },
         { ...axis, size: widthOfMarks, gap: 4, space: 28, values: (_: uPlot, splits: number[]) => splits.map((value) => mark(value, "number")) },

@@ -2,14 +2,16 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { saveCsv, savePng, saveSvg } from "../chart/export";
+import { PICTURES, saveCsv, savePicture } from "../chart/export";
 import type { Line, Span } from "../chart/lines";
 import { Plot, type Pointer, type View, type XKind } from "../chart/plot";
 import { formatDuration, formatNumber, formatTime } from "../format";
 import { theme } from "../theme";
 import { Dialog } from "./Dialog";
 import { Icon } from "./Icon";
+import { Legend } from "./Legend";
 import { Menu, type Action } from "./Menu";
+import { attempt } from "./Toasts";
 
 export interface ChartProps {
   title: string;
@@ -42,7 +44,7 @@ export function Chart(props: ChartProps) {
       {isFull && (
         <Dialog title={props.title} large close={() => setFull(false)}>
           <div class="chart bare">
-            <Body {...props} title="" />
+            <Body {...props} />
           </div>
         </Dialog>
       )}
@@ -58,7 +60,7 @@ function Body(props: ChartProps & { full?: () => void }) {
   const [pointer, setPointer] = useState<Pointer | null>(null);
   const zoomed = useRef(props.onZoom);
   zoomed.current = props.onZoom;
-  const { lines, logX, logY, xKind, smoothing, bands, zoom } = props;
+  const { lines, logX, logY, xKind, xLabel, smoothing, bands, zoom } = props;
   const low = zoom?.[0];
   const high = zoom?.[1];
   const view = useMemo<View>(
@@ -67,11 +69,12 @@ function Body(props: ChartProps & { full?: () => void }) {
       logX: !!logX,
       logY: !!logY,
       xKind: xKind ?? "number",
+      xName: xLabel ?? "",
       weight: smoothing ?? 0,
       bands: bands ?? true,
       zoom: low === undefined || high === undefined ? null : [low, high],
     }),
-    [lines, logX, logY, xKind, smoothing, bands, low, high],
+    [lines, logX, logY, xKind, xLabel, smoothing, bands, low, high],
   );
   useEffect(() => {
     const made = new Plot(host.current!, view, { zoom: (span) => zoomed.current?.(span), point: setPointer });
@@ -87,8 +90,11 @@ function Body(props: ChartProps & { full?: () => void }) {
 
   const saving: Action[] = [
     ...(props.actions ?? []),
-    { says: "Save as PNG", icon: "save", act: () => plot.current && savePng(plot.current, props.title || "chart") },
-    { says: "Save as SVG", icon: "save", act: () => plot.current && saveSvg(plot.current, view, props.title || "chart") },
+    ...PICTURES.map((kind): Action => ({
+      says: `Save as ${kind.toUpperCase()}`,
+      icon: "save",
+      act: () => plot.current && void attempt(savePicture(kind, plot.current, view, props.title || "chart")),
+    })),
     { says: "Save as CSV", icon: "save", act: () => saveCsv(lines, props.title || "chart", props.xLabel ?? "x") },
   ];
   return (
@@ -112,6 +118,7 @@ function Body(props: ChartProps & { full?: () => void }) {
           <Menu label={`${props.title}: more`} button={<Icon name="more" size={14} />} items={saving} />
         </div>
       </div>
+      <Legend lines={lines} isWhole={!props.full} />
       <div class="plot" ref={host} data-state={props.state}>
         {lines.length === 0 && <div class="empty" role="status">{props.empty ?? "no values yet"}</div>}
         {pointer && lines.length > 0 && <Tip pointer={pointer} kind={view.xKind} xLabel={props.xLabel ?? ""} plot={host.current!} />}
@@ -144,7 +151,7 @@ function Tip({ pointer, kind, xLabel, plot }: { pointer: Pointer; kind: XKind; x
   return (
     <div class="tip" ref={tip}>
       <div class="tip-x">
-        {xLabel} {x}
+        {kind === "number" && xLabel} {x}
       </div>
       {shown.map(({ line, y, place }, turn) => (
         <div class={`tip-row${turn === 0 ? " first" : ""}`} key={line.key}>

@@ -93,7 +93,7 @@ function Shown(props: { report: Report; entity: string; project: string; changed
               <button onClick={() => void copyText(address(pathOf(entity, project, "reports", report.id))).then(() => say("The link is copied."))}>
                 <Icon name="copy" size={14} /> Link
               </button>
-              <button onClick={() => void attempt(saveReport({ report, view, metrics, runs: groups ? runs : runs.slice(0, MOST_LINES), groups, columns: data.columns }))}>
+              <button onClick={() => void attempt(saveReport({ report, view, metrics, runs: groups ? runs : runs.slice(0, MOST_LINES), groups, columns: data.columns, defined: data.keys?.defined }))}>
                 <Icon name="save" size={14} /> HTML
               </button>
               <button class="primary" onClick={() => setEdits("1")}>

@@ -98,7 +98,7 @@ function Drawn(props: Props & { drawn: Lines }) {
 function emptyOf(state: ChartState, x: string, runs: number): string {
   if (state !== "absent") return SAYS[state];
   if (!runs) return "no runs to draw";
-  return askedX(x) === null ? SAYS.absent : `none of these runs has it beside ${labelOfX(x) || "a time"}`;
+  return askedX(x) === null ? SAYS.absent : `none of these runs has it beside ${labelOfX(x)}`;
 }
 
 function noteOf(lines: readonly Line[], props: Props): string {

@@ -114,8 +114,10 @@ export function kindOfX(x: string): XKind {
   return x === "_runtime" ? "duration" : x === "_timestamp" ? "time" : "number";
 }
 
+const X_NAMES: Record<string, string> = { _step: "step", _runtime: "time since start", _timestamp: "time of day" };
+
 export function labelOfX(x: string): string {
-  return x === "_step" ? "step" : x === "_runtime" ? "" : x === "_timestamp" ? "" : x;
+  return X_NAMES[x] ?? x;
 }
 
 /** `_step` is what the server takes when nothing is said. */

@@ -12,7 +12,7 @@ import { fetchCurves } from "../project/curves";
 import { groupLine, runLine } from "../project/MetricChart";
 import type { Run } from "../project/runs";
 import type { Group } from "../project/useProject";
-import { askedX, kindOfX, labelOfX, type ProjectView } from "../project/view";
+import { askedX, kindOfX, labelOfX, xOf, type Defined, type ProjectView } from "../project/view";
 import { theme } from "../theme";
 import type { Report } from "./data";
 import { Markdown } from "./markdown";
@@ -25,6 +25,7 @@ export interface Content {
   runs: readonly Run[];
   groups: readonly Group[] | null;
   columns: readonly string[];
+  defined?: Defined;
 }
 
 const POINTS = 500;
@@ -68,10 +69,17 @@ interface Drawn {
   numbers: Record<string, { line: string; x: number[]; y: (number | null)[] }[]>;
 }
 
-async function drawCharts({ report, view, metrics, runs, groups }: Content): Promise<Drawn> {
-  const setting = { project: `${report.entity}/${report.project}`, stream: "history" as const, x: askedX(view.x), points: POINTS, range: view.zoom };
+async function drawCharts({ report, view, metrics, runs, groups, defined }: Content): Promise<Drawn> {
   const wanted = groups ? { groups: groups.map((group) => group.runs) } : { runs: runs.map((run) => run.key) };
-  const curves = metrics.length ? await fetchCurves(setting, metrics, wanted) : [];
+  // Each over its own x, which `define_metric` may have named.
+  const axes = new Set(metrics.map((metric) => xOf(metric, view.x, defined)));
+  const answers = await Promise.all(
+    [...axes].map((x) => {
+      const setting = { project: `${report.entity}/${report.project}`, stream: "history" as const, x: askedX(x), points: POINTS, range: x === view.x ? view.zoom : null };
+      return fetchCurves(setting, metrics.filter((metric) => xOf(metric, view.x, defined) === x), wanted);
+    }),
+  );
+  const curves = answers.flat();
   const known = new Map(runs.map((run) => [run.key, run]));
   const drawn: Drawn = { drawings: [], lines: [], numbers: {} };
   for (const metric of metrics) {
@@ -82,7 +90,8 @@ async function drawCharts({ report, view, metrics, runs, groups }: Content): Pro
       return run ? [runLine(run, curve, theme.value)] : [];
     });
     if (!lines.length) continue;
-    drawn.drawings.push(await draw(metric, lines, view));
+    const x = xOf(metric, view.x, defined);
+    drawn.drawings.push(await draw(metric, lines, x === view.x ? view : { ...view, x, zoom: null }));
     if (lines.length > drawn.lines.length) drawn.lines = lines;
     drawn.numbers[metric] = lines.map((line) => ({ line: line.label, x: [...line.x], y: [...line.y].map((value) => (Number.isFinite(value) ? Number(value.toPrecision(6)) : null)) }));
   }
@@ -94,12 +103,11 @@ async function draw(metric: string, lines: Line[], view: ProjectView): Promise<s
   const host = document.createElement("div");
   host.style.cssText = `position:fixed;left:-10000px;top:0;width:${SIZE.width}px;height:${SIZE.height}px`;
   document.body.append(host);
-  const shown: View = { lines, logX: view.logX, logY: view.logY.has(metric) || view.logY.has("*"), xKind: kindOfX(view.x), weight: view.smoothing, bands: true, zoom: view.zoom };
+  const shown: View = { lines, logX: view.logX, logY: view.logY.has(metric) || view.logY.has("*"), xKind: kindOfX(view.x), xName: labelOfX(view.x), weight: view.smoothing, bands: true, zoom: view.zoom };
   const plot = new Plot(host, shown, { zoom: () => undefined, point: () => undefined });
   // Its scales are there when it has painted itself for the first time.
   await new Promise((done) => setTimeout(done, 0));
-  const label = labelOfX(view.x);
-  const svg = drawing(plot, shown, label ? `${metric} over ${label}` : metric) ?? "";
+  const svg = drawing(plot, shown, metric, false) ?? "";
   plot.close();
   host.remove();
   // Each drawing has a clip of its own.

@@ -1,4 +1,4 @@
-"""What changed, told as it happens: one stream a page, or the same by asking again and again."""
+"""What changed, told as it happens: one stream a browser, or the same by asking again and again."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 import orjson
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -34,6 +36,8 @@ api = Endpoints("live")
 _EVERY = 1.0
 # Proxies close what is silent for long.
 _SIGN_OF_LIFE = 15.0
+# Nobody looks at more windows.
+_MOST = 100
 
 _EVERYWHERE = (Kind.PROJECT, Kind.RUN, Kind.DELETED, Kind.SWEEP)
 _ALL = tuple(Kind)
@@ -141,25 +145,26 @@ def _sort_in(
         "projects": int,
         "since": int,
         "wait": float,
+        "watch": list[str],
     },
     answer=News,
     media=EVENTS,
 )
 async def live(request: Request) -> Response:
     """What changed after `since` in what is named; as server-sent events to who accepts them, at
-    most one a second; else once, after up to `wait` seconds.
+    most one a second; else once, after up to `wait` seconds. A `watch` is such a query of its own
+    with an `id`: several windows share a stream, and each event names its `watch`.
     """
-    scope = await _scope(request)
     given = request.query_params
+    is_stream = "text/event-stream" in request.headers.get("accept", "")
+    if is_stream and (texts := given.getlist("watch")):
+        return _stream(request, [await _read_watch(request, text) for text in texts[:_MOST]])
+    scope = await _scope(request, given)
     # A browser that comes back says what it heard last.
     last = request.headers.get("last-event-id") or given.get("since")
     since = arguments.whole_number(last, "since")
-    if "text/event-stream" in request.headers.get("accept", ""):
-        return StreamingResponse(
-            _events(request, scope, since),
-            media_type="text/event-stream",
-            headers={"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"},
-        )
+    if is_stream:
+        return _stream(request, [_Watch(None, scope, since)])
     wait = arguments.wait_seconds(given.get("wait"))
     tracker, caller = tracker_of(request), caller_of(request)
     changes = tracker.changes
@@ -174,30 +179,70 @@ async def live(request: Request) -> Response:
     return answer(told or nothing(changes.revision))
 
 
-async def _events(request: Request, scope: Scope, since: int | None) -> AsyncIterator[bytes]:
+@dataclass
+class _Watch:
+    """What one window shows, and the revision up to which it has been told.
+
+    No `scope`: what it named is not there any more. It asks for everything, and finds out.
+    """
+
+    id: str | None
+    scope: Scope | None
+    known: int | None
+
+    async def news(self, tracker: Tracker, caller: Caller) -> dict[str, Any] | None:
+        # What is not for this window need not be looked at again.
+        newest = tracker.changes.revision
+        told = None if self.scope is None else await news(tracker, caller, self.scope, self.known)
+        self.known = newest if told is None else told["revision"]
+        return told
+
+
+async def _read_watch(request: Request, text: str) -> _Watch:
+    given = QueryParams(text)
+    since = arguments.whole_number(given.get("since"), "since")
+    try:
+        return _Watch(given.get("id", ""), await _scope(request, given), since)
+    except HttpError as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
+        return _Watch(given.get("id", ""), None, since)
+
+
+def _stream(request: Request, watches: Sequence[_Watch]) -> Response:
+    return StreamingResponse(
+        _events(request, watches),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"},
+    )
+
+
+async def _events(request: Request, watches: Sequence[_Watch]) -> AsyncIterator[bytes]:
     tracker, caller = tracker_of(request), caller_of(request)
     changes = tracker.changes
-    # Who knows nothing yet has just been told everything, by the answers it will ask for.
-    known = since if since is not None else changes.revision
-    # The first word comes at once: by its silence the page knows a proxy that holds streams back.
-    told = await news(tracker, caller, scope, known) or nothing(known)
-    known = told["revision"]
-    yield _event(told)
+    for watch in watches:
+        # Who knows nothing yet has just been told everything, by the answers it will ask for.
+        known = changes.revision if watch.known is None else watch.known
+        watch.known = known
+        first = nothing(known) | {"whole": watch.scope is None}
+        # The first word comes at once: by its silence the page knows a proxy that holds streams
+        # back.
+        yield _event(watch, await watch.news(tracker, caller) or first)
     quiet_since = time.monotonic()
     with _Bell(changes) as bell:
         # Else the page asks anew, and is answered as who it is by then.
         while is_still_in(request) and not request.app.state.is_stopping():
-            # What is not for this page need not be looked at again.
-            newest = changes.revision
-            fresh = await news(tracker, caller, scope, known)
+            is_quiet = True
+            for watch in watches:
+                fresh = await watch.news(tracker, caller)
+                if fresh is not None:
+                    is_quiet = False
+                    yield _event(watch, fresh)
             now = time.monotonic()
-            if fresh is not None:
-                known = fresh["revision"]
+            if not is_quiet:
                 quiet_since = now
-                yield _event(fresh)
                 await asyncio.sleep(_EVERY)
                 continue
-            known = newest
             if now - quiet_since >= _SIGN_OF_LIFE:
                 quiet_since = now
                 yield b": here\n\n"
@@ -205,8 +250,9 @@ async def _events(request: Request, scope: Scope, since: int | None) -> AsyncIte
             await asyncio.sleep(0.05)  # What comes together is told together.
 
 
-def _event(told: dict[str, Any]) -> bytes:
-    return b"id: %d\ndata: %s\n\n" % (told["revision"], orjson.dumps(told))
+def _event(watch: _Watch, told: dict[str, Any]) -> bytes:
+    content = told if watch.id is None else told | {"watch": watch.id}
+    return b"id: %d\ndata: %s\n\n" % (told["revision"], orjson.dumps(content))
 
 
 class _Bell:
@@ -240,8 +286,7 @@ class _Bell:
                 self._loop.call_soon_threadsafe(self._event.set)
 
 
-async def _scope(request: Request) -> Scope:
-    given = request.query_params
+async def _scope(request: Request, given: QueryParams) -> Scope:
     tracker, caller = tracker_of(request), caller_of(request)
     shown = [(await project_at(request, place))["key"] for place in given.getlist("project")]
     keys: dict[str, list[int]] = {"run": [], "sweep": []}
