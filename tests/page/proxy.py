@@ -1,7 +1,8 @@
 """A proxy as JupyterHub's and Open OnDemand's: a path in front, which the server never sees.
 
 It cuts the beginning off the address, passes no upgrade on, and holds back what streams until it
-ends, which for an event stream is never. Over the standard library, one thread a connection.
+ends, which for an event stream is never; or it passes streams on and counts them. Over the standard
+library, one thread a connection.
 """
 
 from __future__ import annotations
@@ -11,14 +12,35 @@ import http.client
 import threading
 import urllib.parse
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 _DROPPED = {"connection", "upgrade", "transfer-encoding", "keep-alive", "content-length"}
 
 
+@dataclass
+class Streams:
+    """The event streams that a proxy passes on."""
+
+    open_now: int = 0
+    opened: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextlib.contextmanager
+    def counted(self) -> Iterator[None]:
+        with self.lock:
+            self.open_now += 1
+            self.opened += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.open_now -= 1
+
+
 @contextlib.contextmanager
-def proxy(target: str, prefix: str) -> Iterator[str]:
-    """The address under which `target` is seen."""
+def proxy(target: str, prefix: str, streams: Streams | None = None) -> Iterator[str]:
+    """The address under which `target` is seen; event streams pass if they are counted."""
     host = urllib.parse.urlsplit(target).netloc
 
     class Handler(BaseHTTPRequestHandler):
@@ -31,15 +53,20 @@ def proxy(target: str, prefix: str) -> Iterator[str]:
             if not self.path.startswith(prefix):
                 self.send_error(404, "outside of the proxied path")
                 return
-            if "event-stream" in self.headers.get("Accept", ""):
+            is_stream = "event-stream" in self.headers.get("Accept", "")
+            if is_stream and streams is None:
                 closing.wait()
                 return
             upstream = http.client.HTTPConnection(host, timeout=60)
             # A browser that leaves a page does not wait for what it has asked for.
             with contextlib.closing(upstream), contextlib.suppress(ConnectionError):
-                self._answer(upstream)
+                if is_stream and streams is not None:
+                    with streams.counted():
+                        self._answer(upstream, is_stream=True)
+                else:
+                    self._answer(upstream, is_stream=False)
 
-        def _answer(self, upstream: http.client.HTTPConnection) -> None:
+        def _answer(self, upstream: http.client.HTTPConnection, *, is_stream: bool) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             headers = {
                 name: value
@@ -53,6 +80,15 @@ def proxy(target: str, prefix: str) -> Iterator[str]:
                 {**headers, "Host": host},
             )
             answer = upstream.getresponse()
+            if is_stream and answer.status == http.client.OK:
+                self.send_response(answer.status)
+                self.send_header("Content-Type", answer.headers["Content-Type"])
+                self.send_header("Connection", "close")
+                self.end_headers()
+                while (piece := answer.read1()) and not closing.is_set():
+                    self.wfile.write(piece)
+                self.close_connection = True
+                return
             body = answer.read()
             self.send_response(answer.status)
             for name, value in answer.getheaders():

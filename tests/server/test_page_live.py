@@ -8,6 +8,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -36,7 +37,7 @@ def now(client: Client) -> int:
 
 
 def is_quiet(told: dict[str, Any]) -> bool:
-    return not any(value for name, value in told.items() if name != "revision")
+    return not any(value for name, value in told.items() if name not in ("revision", "watch"))
 
 
 def test_runs_points_and_deletions_are_told(client: Client, upsert: Upsert) -> None:
@@ -255,3 +256,42 @@ def test_a_stream_tells_what_happens_and_goes_on_after_a_break(state_folder: Hom
         again = next(stream)
         assert again["runs"] == [run["key"]]
         assert again["revision"] > told["revision"]
+
+
+@pytest.mark.live
+def test_windows_share_a_stream_and_each_hears_its_own(state_folder: Home) -> None:
+    ensure_server(state_folder)
+    discovery = read_discovery(state_folder)
+    assert discovery is not None
+    connection = Connection(discovery.url, discovery.key)
+    api = Api(connection)
+    runs = {
+        name: api.create_run(
+            {"id": "run1", "project": name, "command": ["x"], "folder": "/", "host": "here"}  # type: ignore[arg-type]
+        )
+        for name in ("birds", "fish")
+    }
+    begin = connection.get("/api/live?projects=1")["revision"]
+    me = runs["birds"]["entity"]
+    watches = [
+        {"id": "a", "project": f"{me}/birds", "since": begin},
+        {"id": "b", "project": f"{me}/fish", "since": begin},
+        {"id": "gone", "run": 9999, "since": begin},
+    ]
+    query = urlencode([("watch", urlencode(watch)) for watch in watches])
+    with events(api, discovery.key, f"/api/live?{query}") as stream:
+        first = {told["watch"]: told for told in (next(stream) for _ in watches)}
+        assert is_quiet(first["a"])
+        assert is_quiet(first["b"])
+        # What is not there any more: the window asks for it, and finds out.
+        assert first["gone"]["whole"] is True
+        api.stop_run(runs["fish"])
+        told = next(stream)
+        assert (told["watch"], told["runs"]) == ("b", [runs["fish"]["key"]])
+        api.stop_run(runs["birds"])
+        told = next(stream)
+        assert (told["watch"], told["runs"]) == ("a", [runs["birds"]["key"]])
+    # Nobody hears of what is not theirs, in this way either.
+    bob = api.people.add_user("bob")["key"]
+    with events(api, bob, f"/api/live?{query}") as stream:
+        assert [next(stream)["whole"] for _ in watches] == [True, True, True]
