@@ -86,9 +86,9 @@ def test_a_sweep_shows_how_far_it_is_what_won_and_what_matters(
     expect(space).to_contain_text("numbers on a log scale from 1e-05 to 0.1")
     trials = page.get_by_role("grid", name="Trials")
     expect(trials).to_contain_text("early")
-    trials.get_by_role("button", name="val_loss", exact=True).click()
+    trials.get_by_role("button", name="val_loss (best)", exact=True).click()
     first = trials.get_by_role("row").nth(1)
-    trials.get_by_role("button", name="val_loss", exact=True).click()
+    trials.get_by_role("button", name="val_loss (best)", exact=True).click()
     expect(first).to_contain_text("best")
 
 

@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { StateBadge } from "../components/Badge";
 import { Link } from "../components/Link";
 import { Table, useColumns, type Column, type Sort } from "../components/Table";
-import { formatAgo, formatDuration, formatNumber, formatValue } from "../format";
+import { exactText, formatAgo, formatDuration, formatNumber } from "../format";
 import { useObserved } from "../observe";
 import { pathOf } from "../root";
 import { pointed } from "./chosen";
@@ -82,8 +82,10 @@ function columnsOf(data: SweepData, entity: string, project: string): Column<Tri
     },
     ...data.measuredNames.map((name) => ({
       name: `m:${name}`,
-      label: name,
-      width: 116,
+      // Each trial counts by the best value that it has logged.
+      label: `${name} (best)`,
+      title: `The best ${name} that the trial has logged: the sweep ranks by it`,
+      width: Math.min(220, Math.max(116, 70 + name.length * 7)),
       number: true,
       sortable: true,
       cell: (trial: Trial) => value(trial.measured[name]),
@@ -94,7 +96,7 @@ function columnsOf(data: SweepData, entity: string, project: string): Column<Tri
       width: 116,
       number: parameter.categories === 0,
       sortable: true,
-      cell: (trial: Trial) => (trial.values[parameter.name] == null ? <span class="none">–</span> : formatValue(trial.values[parameter.name])),
+      cell: (trial: Trial) => (trial.values[parameter.name] == null ? <span class="none">–</span> : exactText(trial.values[parameter.name])),
     })),
     { name: "seconds", label: "duration", width: 96, number: true, sortable: true, cell: (trial) => formatDuration(trial.state === "running" && trial.began_at ? trial.seconds + Date.now() / 1000 - trial.began_at : trial.seconds) },
     { name: "attempts", label: "attempts", width: 84, number: true, sortable: true, cell: (trial) => formatNumber(trial.attempts) },
