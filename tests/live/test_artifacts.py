@@ -58,7 +58,7 @@ def yard(module_home: Home, module_environment: pytest.MonkeyPatch) -> Home:
 def program(yard: Home, tmp_path: Path) -> Program:
     """Runs a program in this test's folder and answers what it told."""
 
-    def run(text: str, *words: str, timeout: float = 120) -> Any:
+    def run(text: str, *words: str, timeout: float = 600) -> Any:
         head = (
             "import json, os, sys, wandb\nfrom pathlib import Path\n"
             "def tell(**what): Path('told.json').write_text(json.dumps(what))\n"

@@ -207,7 +207,7 @@ class Rig:
             "ADDRESS": self.plan.hosts[host],
             "RIG": str(self.folder),
             "SYSTEM": str(self.plan.system),
-            "SHARED": " ".join(folder for folder in shared_folders() if folder not in _NOT_SHARED),
+            "SHARED": " ".join(_shared()),
             "GPUS": str(self.plan.gpus if host.startswith("n") else 0),
             "LOCKS": self.plan.locks,
             "CONTROL": " ".join(controllers),
@@ -262,6 +262,14 @@ class Rig:
 
     def _log(self, host: str) -> Path:
         return self.folder / "log" / f"{host}.boot"
+
+
+def _shared() -> list[str]:
+    """This machine's folders that every host sees; a checkout below one that it does not, too."""
+    folders = [folder for folder in shared_folders() if folder not in _NOT_SHARED]
+    checkout = Path(__file__).parents[2]
+    is_seen = any(checkout.is_relative_to(folder) for folder in folders)
+    return folders if is_seen else [*folders, str(checkout)]
 
 
 def _wait_for(is_so: Callable[[], object], log: Path | None = None) -> None:

@@ -6,11 +6,13 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.live.small_image import host_mounts, make_image
 from tests.live.test_gauge import PROGRAM
+from tests.node.terminals import until
 from tests.slurm.yard import Yard
 
 pytestmark = pytest.mark.slurm
@@ -41,9 +43,14 @@ def test_one_experiment_is_timed_in_a_job_and_becomes_the_request(yard: Yard) ->
         .read_text()
         .startswith("resources:\n  cpus: 1\n  time: 5m\n  memory: 256M\n")
     )
-    [job] = yard.api.jobs.jobs()
-    assert job["kind"] == "gauge"
-    assert job["states"] == {"CANCELLED": 1}
+    def job() -> Any:
+        # Slurm may still be clearing up behind it when the command looks; the next one sees its end.
+        yard.type("status", "--jobs")
+        [job] = yard.api.jobs.jobs()
+        return job
+
+    assert job()["kind"] == "gauge"
+    until(lambda: job()["states"] == {"CANCELLED": 1}, lambda: str(job()["states"]))
     assert yard.api.figures.known("project")["figures"][0]["kind"] == "train.py"
 
 

@@ -125,7 +125,8 @@ class Client:
     def has_missed_itself(self) -> bool:
         """Up to 0.17, on a busy machine: its process is there before its own service listens."""
         said = [words.read_text(errors="replace") for words in self.folder.glob("*.log")]
-        return any("Connection to wandb service failed" in words for words in said)
+        signs = ("Connection to wandb service failed", "ManagerConnectionRefusedError")
+        return any(sign in words for words in said for sign in signs)
 
     def is_at_least(self, version: str) -> bool:
         return ordered(self.version) >= ordered(version)
