@@ -49,6 +49,8 @@ export default async () => {
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
+      // What jsPDF needs for HTML and pictures, which we never give it.
+      rollupOptions: { external: ["canvg", "dompurify", "html2canvas"] },
     },
   };
 };

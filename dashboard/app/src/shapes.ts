@@ -276,7 +276,7 @@ export interface Metric {
   target: number | null;
 }
 
-/** Keys of what changed after a revision; `whole`: ask for everything anew. */
+/** Keys of what changed after a revision; `whole`: ask for everything anew. `watch`: for which of those that share a stream. */
 export interface News {
   revision: number;
   whole: boolean;
@@ -290,6 +290,7 @@ export interface News {
   jobs: boolean;
   projects: boolean;
   reports: boolean;
+  watch?: string;
 }
 
 export interface Node {
