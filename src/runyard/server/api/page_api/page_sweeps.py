@@ -223,9 +223,7 @@ def _convergence(
     return found
 
 
-def _importance(
-    rows: Sequence[Row], sweep: Sweep, metric: str, maximize: bool
-) -> dict[str, Any]:
+def _importance(rows: Sequence[Row], sweep: Sweep, metric: str, maximize: bool) -> dict[str, Any]:
     measured = [json.loads(trial["measured"]) if trial["measured"] else {} for trial in rows]
     chosen = [
         place
