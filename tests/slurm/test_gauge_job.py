@@ -45,7 +45,7 @@ def test_one_experiment_is_timed_in_a_job_and_becomes_the_request(yard: Yard) ->
     )
 
     def job() -> Any:
-        # Slurm may still be clearing up behind it when the command looks; the next one sees its end.
+        # Slurm may still be clearing up behind it when the command looks; the next sees its end.
         yard.type("status", "--jobs")
         [job] = yard.api.jobs.jobs()
         return job
