@@ -57,7 +57,9 @@ def yard(module_home: Home) -> Yard:
         answer = yard.connection.post("/graphql", {"query": _UPSERT, "variables": {"input": new}})
         assert "errors" not in answer
         rows = [{"loss": 1 / (step + 1), "val/acc": step / 10} for step in range(6)]
-        yard.log({"entity": me, "project": "exact", "id": f"r{number}"}, rows)
+        place = {"entity": me, "project": "exact", "id": f"r{number}"}
+        yard.log(place, rows)
+        yard.summarise(place, {"loss": 1 / 6})
     new = {"entityName": me, "modelName": "spiky", "name": "s0", "displayName": "spiky"}
     yard.connection.post("/graphql", {"query": _UPSERT, "variables": {"input": new}})
     rows = [{"loss": 470.0 if step == SPIKE_AT else 1.0 + step % 7 / 50} for step in range(ROWS)]

@@ -47,6 +47,8 @@ const SHOWN_SUMMARY = 6;
 // Up to here every column is fetched at once, so that sorting and searching need no question.
 const SMALL = 2_000;
 const MOST_COLUMNS = 90;
+// A metric that a run begins to log has its chart after so long.
+const BETWEEN_KEYS = 5_000;
 
 function defaultColumns(keys: Keys | null): string[] {
   if (!keys) return [];
@@ -92,6 +94,7 @@ export function useProject(entity: string, project: string, view: ProjectView): 
     }
     return { config: [...new Set(wanted.config)], summary: [...new Set(wanted.summary)] };
   }, [keys, isLoaded, columns.join(), filter.fields.join(), view.sort.name]);
+  const keysTimer = useRef(0);
   const latest = useRef(wanted);
   latest.current = wanted;
   const name = wanted && JSON.stringify(wanted);
@@ -105,9 +108,16 @@ export function useProject(entity: string, project: string, view: ProjectView): 
     if (news.runs?.length || news.deleted?.length) {
       void list.update(latest.current ?? { config: [], summary: [] }).then((any) => any && changed(), () => {});
     }
-    // New runs may bring new names.
-    if (news.runs?.some((key) => !list.find(key))) get<Keys>(`${path}/keys`).then(setKeys, () => {});
+    // New runs may bring new names, and so may runs that go on.
+    if (news.runs?.some((key) => !list.find(key))) loadKeys();
+    else if (news.history?.length && !keysTimer.current) keysTimer.current = window.setTimeout(loadKeys, keys?.metrics.length ? BETWEEN_KEYS : 0);
   });
+  const loadKeys = () => {
+    clearTimeout(keysTimer.current);
+    keysTimer.current = 0;
+    get<Keys>(`${path}/keys`).then((fresh) => setKeys((old) => (JSON.stringify(old) === JSON.stringify(fresh) ? old : fresh)), () => {});
+  };
+  useEffect(() => () => clearTimeout(keysTimer.current), [path]);
 
   const runs = useMemo(() => list.runs, [list, turn]);
   // Archived runs are out of sight until the search names their tag.
