@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -177,3 +178,25 @@ def test_a_report_has_the_charts_of_its_view(page: Page, yard: Yard) -> None:
     page.get_by_role("button", name="Edit").click()
     expect(page.get_by_role("checkbox", name="loss", exact=True)).to_be_checked()
     expect(page.get_by_role("checkbox", name="val/acc")).not_to_be_checked()
+
+
+def test_a_chart_is_saved_with_its_legend_and_its_axes(page: Page) -> None:
+    saved: dict[str, bytes] = {}
+    _chart(page, "loss").hover()
+    for kind in ("SVG", "PNG", "PDF"):
+        page.get_by_role("button", name="loss: more", exact=True).click()
+        with page.expect_download() as download:
+            page.get_by_role("menuitem", name=f"Save as {kind}", exact=True).click()
+        assert download.value.suggested_filename == f"loss.{kind.lower()}"
+        saved[kind] = Path(download.value.path()).read_bytes()
+    text = saved["SVG"].decode()
+    assert re.findall(r">(run-\d)</text>", text) == ["run-2", "run-1", "run-0"]
+    assert ">step</text>" in text
+    width = int(re.findall(r'<svg[^>]* width="(\d+)', text)[0])
+    assert saved["PNG"].startswith(b"\x89PNG")
+    # Sharp enough for paper.
+    assert abs(int.from_bytes(saved["PNG"][16:20], "big") - 3 * width) <= 3
+    assert saved["PDF"].startswith(b"%PDF-")
+    # Words and lines, not a picture of them.
+    assert b"/Subtype /Image" not in saved["PDF"]
+    assert b"/Font" in saved["PDF"]

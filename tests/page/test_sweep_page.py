@@ -180,7 +180,7 @@ def test_a_sweep_is_made_of_a_pasted_file(yard: Yard, open_page: OpenPage) -> No
     )
     page.get_by_role("button", name="Make the sweep", exact=True).click()
     expect(page.get_by_role("heading", level=1, name="pasted")).to_be_visible()
-    expect(page.get_by_text("runyard agent")).to_be_visible()
+    expect(page.get_by_text("runyard sweep")).to_be_visible()
 
 
 def test_jobs_say_why_they_wait_where_they_run_and_what_they_used(

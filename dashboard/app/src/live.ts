@@ -1,6 +1,7 @@
 // News from the server as they come, by the stream that all windows share.
 
 import { useEffect, useRef } from "preact/hooks";
+import { loggedOut } from "./api";
 import { Hub, type FromWindow, type LiveState, type ToWindow, type Watch, type Watched } from "./live/hub";
 import { Observed } from "./observe";
 import { address } from "./root";
@@ -32,6 +33,7 @@ function send(message: FromWindow): void {
     port = connect();
     port.onmessage = ({ data }: MessageEvent<ToWindow>) => {
       if (data.kind === "state") return liveState.set(data.state);
+      if (data.kind === "logged out") return loggedOut.forEach((listener) => listener());
       const watch = own.get(data.id);
       if (!watch) return;
       watch.revision = data.news.revision;

@@ -85,14 +85,15 @@ export function drawing(plot: Plot, view: View, title: string, withLegend: boole
   const bottom = top + height + 38;
   const legend = withLegend && view.lines.length > 1 ? legendOf(view.lines, left + width, bottom, colour("--text")) : { text: "", height: 0 };
   const whole = { width: left + width + 16, height: bottom + legend.height };
-  return (
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${whole.width}" height="${whole.height}" font-family="system-ui, sans-serif" font-size="11" fill="${colour("--faint")}">` +
+  const svg =
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${whole.width}" height="${whole.height}" font-family="helvetica, arial, sans-serif" font-size="11" fill="${colour("--faint")}">` +
     `<rect width="100%" height="100%" fill="${colour("--surface")}"/>` +
-    `<text x="10" y="18" font-size="13" font-weight="600" fill="${colour("--text")}">${escaped(title)}</text>` +
+    `<text x="10" y="18" font-size="13" font-weight="bold" fill="${colour("--text")}">${escaped(title)}</text>` +
     `<clipPath id="in"><rect x="${left}" y="${top}" width="${width}" height="${height}"/></clipPath>` +
     `<text x="${left + width / 2}" y="${top + height + 31}" text-anchor="middle">${escaped(view.xName)}</text>` +
-    `${parts.join("")}<g clip-path="url(#in)">${drawn.join("")}</g>${legend.text}</svg>`
-  );
+    `${parts.join("")}<g clip-path="url(#in)">${drawn.join("")}</g>${legend.text}</svg>`;
+  // Drawing programs know colours with commas only.
+  return svg.replace(/rgb\((\d+) (\d+) (\d+)\)/g, "rgb($1,$2,$3)");
 }
 
 const MOST_NAMED = 40;

@@ -88,6 +88,9 @@ function Body(props: ChartProps & { full?: () => void }) {
   }, []);
   useEffect(() => plot.current?.show(view), [view]);
 
+  // While lines are fetched anew, the plot does not jump.
+  const named = useRef(lines);
+  if (lines.length || props.state !== "loading") named.current = lines;
   const saving: Action[] = [
     ...(props.actions ?? []),
     ...PICTURES.map((kind): Action => ({
@@ -118,7 +121,7 @@ function Body(props: ChartProps & { full?: () => void }) {
           <Menu label={`${props.title}: more`} button={<Icon name="more" size={14} />} items={saving} />
         </div>
       </div>
-      <Legend lines={lines} isWhole={!props.full} />
+      <Legend lines={named.current} isWhole={!props.full} />
       <div class="plot" ref={host} data-state={props.state}>
         {lines.length === 0 && <div class="empty" role="status">{props.empty ?? "no values yet"}</div>}
         {pointer && lines.length > 0 && <Tip pointer={pointer} kind={view.xKind} xLabel={props.xLabel ?? ""} plot={host.current!} />}

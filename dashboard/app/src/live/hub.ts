@@ -15,7 +15,7 @@ export interface Watch {
 }
 
 export type FromWindow = { kind: "watch"; watch: Watch; url: string; headers: Record<string, string> } | { kind: "leave"; id: string };
-export type ToWindow = { kind: "news"; id: string; news: News } | { kind: "state"; state: LiveState };
+export type ToWindow = { kind: "news"; id: string; news: News } | { kind: "state"; state: LiveState } | { kind: "logged out" };
 
 interface Listener extends Watch {
   port: MessagePort;
@@ -119,6 +119,7 @@ export class Hub {
 
   private async ask(query: URLSearchParams | string, signal: AbortSignal | undefined, accept: string): Promise<Response> {
     const response = await fetch(`${this.url}?${query}`, { headers: { ...this.headers, Accept: accept }, signal, credentials: "same-origin" });
+    if (response.status === 401) this.tellAll({ kind: "logged out" });
     if (!response.ok) throw new Error(`the server answered ${response.status}`);
     return response;
   }
@@ -133,7 +134,11 @@ export class Hub {
   private tell(state: LiveState): void {
     if (state === this.state) return;
     this.state = state;
-    this.ports.forEach((port) => port.postMessage({ kind: "state", state } satisfies ToWindow));
+    this.tellAll({ kind: "state", state });
+  }
+
+  private tellAll(message: ToWindow): void {
+    this.ports.forEach((port) => port.postMessage(message));
   }
 }
 

@@ -108,7 +108,7 @@ function Head({ data, entity, project, again }: { data: SweepData; entity: strin
           {sweep.cause}
         </p>
       )}
-      <Link to={`${pathOf(entity, project)}?sweep=${encodeURIComponent(sweep.id)}`} class="sr-only">
+      <Link to={`${pathOf(entity, project)}?q=${encodeURIComponent(`sweep = ${sweep.id}`)}`} class="sr-only">
         The runs of this sweep
       </Link>
     </div>
