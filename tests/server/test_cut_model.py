@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from runyard.home import Home, prepare
@@ -171,6 +171,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Any:
     tracker.close()
 
 
+def cut(steps: int = 0, *, late: float = 0.0, is_up: bool = True) -> dict[str, Any]:
+    """Nothing of it was sent."""
+    return {"is_up": is_up, "steps": steps, "before_save": False, "sent": 0.0, "late": late}
+
+
+# Two cuts in a row after which a row comes back; both rows have one `_step`.
+@example(True, 1, "samples", [cut(is_up=False), cut(late=0.5), cut(1, late=0.5)])
 @settings(
     max_examples=int(EXAMPLES or 60),
     deadline=None,

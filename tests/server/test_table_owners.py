@@ -36,7 +36,7 @@ READS = {
     "sweeps": {"attempts", "jobs", "projects", "runs"},
     "jobs": {"agents", "attempts", "projects", "sweeps", "trials", "users"},
     "processes": {"agents"},
-    "listing": {"revisions", "runs", "users"},
+    "listing": {"revisions", "runs", "sweeps", "users"},
     "artifacts": {"files", "members", "projects", "runs", "teams", "users"},
     "history": {"runs"},
     "runs": {"sweeps", "trials", "users"},

@@ -80,13 +80,13 @@ def _is_between(
 ) -> bool:
     """Whether a row follows those that were kept, and the program has gone on behind it."""
     # Further back two rows may have one step: one that came back, and the first after it.
-    if not _grows([*last_rows[-1:], row], "_step"):
-        return False  # It is there already.
-    if _grows([row, next_row], "_step"):
+    in_turn = [*last_rows[-1:], row, next_row]
+    if _grows(in_turn, "_step"):
         return True
-    # Without `step=` the client counts on from what was kept: other keys may tell, such as epochs.
+    # Without `step=` the client counts on from what was kept: the next row may have its step, too,
+    # and this one that of a row that came back. Other keys may tell, such as epochs.
     counters = _counters(row, last_rows) or _even_counters([*last_rows, row])
-    return bool(counters) and all(_grows([row, next_row], name) for name in counters)
+    return bool(counters) and all(_grows(in_turn, name) for name in counters)
 
 
 def _counters(row: dict[str, Any], before: list[dict[str, Any]]) -> list[str]:
