@@ -267,7 +267,7 @@ def test_windows_share_a_stream_and_each_hears_its_own(state_folder: Home) -> No
     api = Api(connection)
     runs = {
         name: api.create_run(
-            {"id": "run1", "project": name, "command": ["x"], "folder": "/", "host": "here"}  # type: ignore[arg-type]
+            {"id": "run1", "project": name, "command": ["x"], "folder": "/", "host": "here"}
         )
         for name in ("birds", "fish")
     }
