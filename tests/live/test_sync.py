@@ -95,9 +95,11 @@ def test_what_a_killed_run_left_fills_the_gap(yard: Yard) -> None:
     for _ in range(2):
         yard.sync("killed")
         steps = curves(yard.home, "killed")["v"]["steps"]
-        # Its log has all but the last few steps; what had arrived stays.
+        # Its log has more than had arrived, as far as the client could write it on a busy machine;
+        # what had arrived stays.
         assert steps == list(range(len(steps)))
-        assert len(steps) > max(before - 1, 300)
+        assert len(steps) >= before
+        assert len(steps) > min(before, 300)
     run = ensure_server(yard.home).api.run("killed")
     assert (run["steps"], run["archives"]) == (len(steps), [])
 
