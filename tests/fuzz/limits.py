@@ -18,7 +18,7 @@ from typing import Any
 # Of processor time. Beside busy neighbours a processor does less in a second: more than this is
 # measured against a piece of work that takes so long on a quiet machine.
 MOST_SECONDS = 1.0
-_QUIET_SECONDS = 0.014
+_QUIET_SECONDS = 0.0155
 MOST_BYTES = 96 << 20
 # After so much processor time an input is given up.
 _GIVE_UP_SECONDS = 20.0
