@@ -18,7 +18,7 @@ pytestmark = pytest.mark.live
 
 RATES = (0.00012345, 0.00012346, 3.7267568007158243)
 NOTES = "# Why\n\nThe **small** model, see `train.py`:\n\n- first\n- second\n\n<b>no HTML</b>"
-SPIKE_AT = 1300
+SPIKE_AT = 1307
 ROWS = 20_000
 SWEEP = {
     "name": "depth of birds",
@@ -35,7 +35,8 @@ _STRONGEST = """canvas => {
     let most = 0;
     for (let at = 0; at < pixels.length; at += 4) {
         const colours = [pixels[at], pixels[at + 1], pixels[at + 2]];
-        most = Math.max(most, Math.max(...colours) - Math.min(...colours));
+        const strength = Math.max(...colours) - Math.min(...colours);
+        most = Math.max(most, (strength * pixels[at + 3]) / 255); // Half transparent is half as strong.
     }
     return most;
 }"""
@@ -166,7 +167,7 @@ def test_a_spike_of_a_long_run_can_be_seen(yard: Yard, open_page: OpenPage) -> N
     plot = _chart(page, "loss").locator(".plot")
     expect(plot).to_have_attribute("data-lines", "1")
     assert float(plot.get_attribute("data-top") or 0) >= 470
-    assert plot.locator("canvas").first.evaluate(_STRONGEST) > 90
+    assert plot.locator("canvas").first.evaluate(_STRONGEST) > 60
 
 
 def test_a_report_has_the_charts_of_its_view(page: Page, yard: Yard) -> None:
