@@ -36,7 +36,8 @@ _STRONGEST = """canvas => {
     for (let at = 0; at < pixels.length; at += 4) {
         const colours = [pixels[at], pixels[at + 1], pixels[at + 2]];
         const strength = Math.max(...colours) - Math.min(...colours);
-        most = Math.max(most, (strength * pixels[at + 3]) / 255); // Half transparent is half as strong.
+        // What is half transparent is half as strong.
+        most = Math.max(most, (strength * pixels[at + 3]) / 255);
     }
     return most;
 }"""
