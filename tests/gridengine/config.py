@@ -61,8 +61,13 @@ def write_files(site: CellSite) -> None:
 
 
 def configuration(site: CellSite) -> str:
-    """The packaged one; root may have jobs, and accounting is written at once."""
+    """The packaged one; root may have jobs, and accounting is written at once.
+
+    No shell reads the profile of who runs the tests: a job that is killed there may leave a lock
+    (pyenv's, for one) on which all later ones wait.
+    """
     changes = {
+        "login_shells": "none",
         "execd_spool_dir": str(site.spool / "exec"),
         "mailer": "/bin/true",
         "min_uid": "0",

@@ -1,10 +1,10 @@
-"""However often a trial is cut off, every step of it is there once, in order.
+"""However often a trial is cut off, every step of it is there once, in order; so is its summary.
 
 Hypothesis makes up programs (who log a step and save it, or save it and log it; every step or some;
 with `step=`, with a counter of their own, with neither) and cuts: before the client is up, before
-the first row, with rows that are only in the client's file, soon after one another. A program that
-saves first is not stopped between the two (`node/attempt/after_save.py`), and nothing it logged is
-missing from the file.
+the first row, with rows that are only in the client's file, soon after one another, after the last
+step. A program that saves first is not stopped between the two (`node/attempt/after_save.py`), and
+nothing it logged is missing from the file.
 
 `RUNYARD_CUT_EXAMPLES=10000` tries as many examples instead of a few dozen.
 """
@@ -35,6 +35,8 @@ SWEEP: Mapping[str, Any] = {
     "parameters": {"lr": {"value": 0.1}},
     "runyard": {"retries": {"node": 1000, "program": 1000}},
 }
+# A metric that is only in every so-many-th row, as of a validation.
+SPARSE = 3
 # Before so many rows nobody can tell a counter, nor how long a step takes.
 BEGINNING = 8
 
@@ -60,12 +62,14 @@ class Program:
     counts: str
     clock: float = 1_700_000_000.0
     done: int = 0
+    furthest: int = 0
     saved: tuple[int, float] | None = None
 
     def row(self, step: int, number: int) -> dict[str, Any]:
         counter = {"samples": {"samples": 64 * step}, "epoch": {"epoch": step}}.get(self.counts, {})
         own = step if self.counts == "step" else number
-        return {"_step": own, "_timestamp": self.clock, "v": mark(step), **counter}
+        sparse = {} if step % SPARSE else {"w": mark(step)}
+        return {"_step": own, "_timestamp": self.clock, "v": mark(step), **sparse, **counter}
 
     def save(self) -> None:
         if self.done % self.every == 0:
@@ -103,27 +107,32 @@ class Trial:
         summary = self.client.get("/api/run", name=self.held["run"]["id"]).json()["summary"]
         number = summary.get("_step", -1) + 1 if offset else 0
         self.file = []
-        steps = max(cut["steps"], 0 if program.saved else BEGINNING)
+        steps = cut["steps"] if is_last else max(cut["steps"], 0 if program.saved else BEGINNING)
         for step in range(steps):
             is_end = step == steps - 1 and not is_last
             self._step(number + step, cut["late"], cut_before_save=is_end and cut["before_save"])
         # Who saves first, counts nothing and could not send its last row may lose it.
         is_clear = program.counts != "nothing" or not program.saves_first
         sent = len(self.file) if is_last or not is_clear else round(cut["sent"] * len(self.file))
-        lines = [json.dumps(row) for row in self.file[:sent]]
         for first in range(0, sent, 3):
-            part = lines[first : first + 3]
+            part = self.file[first : min(first + 3, sent)]
+            for row in part:
+                summary |= row
+            lines = [json.dumps(row) for row in part]
             process.post(
                 {
-                    "wandb-history.jsonl": (offset + first, part),
-                    "wandb-summary.json": (0, part[-1:]),
+                    "wandb-history.jsonl": (offset + first, lines),
+                    "wandb-summary.json": (0, [json.dumps(summary)]),
                 }
             )
+        if is_last:
+            process.post({"wandb-summary.json": (0, [json.dumps(summary)])}, complete=True)
 
     def _step(self, number: int, late: float, *, cut_before_save: bool) -> None:
         program = self.program
         program.clock += 1.0
         program.done += 1
+        program.furthest = max(program.furthest, program.done)
         if program.saves_first:
             program.save()
             is_clear = program.done <= BEGINNING or program.counts == "nothing"
@@ -137,6 +146,16 @@ class Trial:
             if not cut_before_save:
                 program.save()
             program.clock -= 0.01
+
+    def end(self, more: int) -> None:
+        """The last attempt: what has to be done again, and as many steps that are new.
+
+        Where the last cut came after the last step was saved there is nothing left to do.
+        """
+        saved, _ = self.program.saved or (0, 0.0)
+        steps = self.program.furthest - saved + more
+        self.attempt({"is_up": True, "steps": steps, "late": 0.0}, is_last=True)
+        self.agent.end(self.held, exit_code=0)
 
     def go_on(self) -> None:
         """The agent is lost, and the trial is claimed again."""
@@ -176,8 +195,12 @@ def cut(steps: int = 0, *, late: float = 0.0, is_up: bool = True) -> dict[str, A
     return {"is_up": is_up, "steps": steps, "before_save": False, "sent": 0.0, "late": late}
 
 
+# Cut off after the last step was saved: nothing is left to log, and every metric's last value is in
+# the row that was put aside.
+@example(True, 3, "step", [cut(late=0.5)], 0)
+@example(True, 3, "step", [cut(late=0.5)], 1)
 # Two cuts in a row after which a row comes back; both rows have one `_step`.
-@example(True, 1, "samples", [cut(is_up=False), cut(late=0.5), cut(1, late=0.5)])
+@example(True, 1, "samples", [cut(is_up=False), cut(late=0.5), cut(1, late=0.5)], 4)
 @settings(
     max_examples=int(EXAMPLES or 60),
     deadline=None,
@@ -189,6 +212,7 @@ def cut(steps: int = 0, *, late: float = 0.0, is_up: bool = True) -> dict[str, A
     every=st.sampled_from([1, 1, 2, 3]),
     counts=st.sampled_from(["step", "samples", "epoch", "nothing"]),
     cuts=st.lists(some_cut, min_size=1, max_size=6),
+    more=st.integers(0, 4),
 )
 def test_every_step_is_there_once(
     server: tuple[Tracker, Client],
@@ -196,14 +220,20 @@ def test_every_step_is_there_once(
     every: int,
     counts: str,
     cuts: list[dict[str, Any]],
+    more: int,
 ) -> None:
     tracker, client = server
     trial = Trial(client, Program(saves_first, every, counts))
     for cut in cuts:
         trial.attempt(cut)
         trial.go_on()
-    trial.attempt({**cuts[-1], "steps": 4}, is_last=True)
+    trial.end(more)
     key = trial.held["run"]["key"]
     found = tracker._database.read(lambda db: list(read_objects(db, key, HISTORY))).result()
     shown = [row["v"] for _, row in found if isinstance(row, dict)]
-    assert shown == [mark(step) for step in range(1, trial.program.done + 1)]
+    last = trial.program.furthest
+    assert shown == [mark(step) for step in range(1, last + 1)]
+    summary = client.get("/api/run", name=trial.held["run"]["id"]).json()["summary"]
+    newest = {"v": last, "w": last - last % SPARSE}
+    expected = {name: mark(step) for name, step in newest.items() if step}
+    assert {name: summary[name] for name in newest if name in summary} == expected

@@ -32,23 +32,46 @@ _COUNTER = re.compile(
 
 def unrepeated_rows(db: Connection, run: int, first: str) -> list[str]:
     """The rows to bring back, before a resumed program's first row is stored."""
-    archive = db.execute(
-        "SELECT max(number) FROM archives WHERE run = ? AND reason = 'rewound'", (run,)
-    ).fetchone()[0]
+    archive = _newest_archive(db, run)
     next_row = _read(first)
     if archive is None or next_row is None:
         return []
     last_rows = _last_rows(db, run)
     lines: list[str] = []
-    aside = stream_of(archive, HISTORY)
-    start = next((extent.start for extent in extents(db, run, aside)), 0)
-    for _, line in read_rows(db, run, aside, start, start + _MOST_ROWS):
+    for line in _rows_aside(db, run, archive):
         row = _read(line)
         if row is None or not _is_between(last_rows, row, next_row):
             break
         lines.append(line)
         last_rows.append(row)
     return lines
+
+
+def rows_left_aside(db: Connection, run: int) -> list[str]:
+    """The rows to bring back where a program went on, logged nothing and ended.
+
+    None where the run has gone on since they were put aside, nor where they are more than a step's:
+    then the program has begun anew.
+    """
+    archive = _newest_archive(db, run)
+    lines = [] if archive is None else _rows_aside(db, run, archive)
+    first = _read(lines[0]) if lines else None
+    if first is None or len(lines) == _MOST_ROWS:
+        return []
+    return lines if _grows([*_last_rows(db, run)[-1:], first], "_timestamp") else []
+
+
+def _newest_archive(db: Connection, run: int) -> int | None:
+    number: int | None = db.execute(
+        "SELECT max(number) FROM archives WHERE run = ? AND reason = 'rewound'", (run,)
+    ).fetchone()[0]
+    return number
+
+
+def _rows_aside(db: Connection, run: int, archive: int) -> list[str]:
+    aside = stream_of(archive, HISTORY)
+    start = next((extent.start for extent in extents(db, run, aside)), 0)
+    return [line for _, line in read_rows(db, run, aside, start, start + _MOST_ROWS)]
 
 
 def count_repeated(db: Connection, run: int, first: str) -> int:

@@ -164,6 +164,23 @@ def has_logged(client: Row, stream: int) -> bool:
     return client[f"{_NAMES[stream]}_shift"] is not None
 
 
+def have_logged(db: Connection, run: int, after: int, stream: int) -> bool:
+    """Whether a process did that came after the one of that number."""
+    later = (client for client in of_run(db, run) if client["number"] > after)
+    return any(has_logged(client, stream) for client in later)
+
+
+def get(db: Connection, client: Row) -> Row:
+    """As it is now."""
+    found = _newest(db, client["run"], "number = ?", client["number"])
+    assert found is not None
+    return found
+
+
+def set_unheard(db: Connection, client: Row, unheard: str) -> None:
+    _set(db, client, unheard=unheard)
+
+
 def row_number(
     db: Connection, client: Row, stream: int, number: int, has_rows: bool, more: int = 0
 ) -> int:

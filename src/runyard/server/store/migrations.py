@@ -52,6 +52,7 @@ STEPS: tuple[str, ...] = (
     people_tables.KEY_STARTS,
     sweep_tables.PACKING,
     run_tables.COUNTED,
+    process_tables.UNHEARD,
 )
 
 

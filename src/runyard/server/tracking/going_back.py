@@ -10,9 +10,10 @@ import numpy as np
 
 from runyard.server.history.archives import Flags, Rewind, Superseded
 from runyard.server.history.columns import Numbers
-from runyard.server.history.history import HISTORY, count_rows, put_rows
+from runyard.server.history.history import HISTORY
 from runyard.server.history.merging import Merge
 from runyard.server.history.unrepeated import unrepeated_rows
+from runyard.server.processes import returned_rows
 from runyard.server.runs import runs
 from runyard.server.store.store import Store
 from runyard.server.sweeps.ledger import agents
@@ -71,9 +72,7 @@ async def go_back(
 
 def _bring_back(db: Connection, run: int, first: str) -> None:
     """What the last attempt left out, if the server hears of its first row only now."""
-    lines = unrepeated_rows(db, run, first)
-    if lines:
-        put_rows(db, run, HISTORY, count_rows(db, run, HISTORY), lines)
+    returned_rows.bring_back(db, run, unrepeated_rows(db, run, first))
 
 
 def _time_to_log(times: Numbers) -> float:

@@ -12,7 +12,7 @@ from runyard.server.history import archives
 from runyard.server.history.history import HISTORY, count_rows, put_rows, put_shared_rows
 from runyard.server.history.merging import Merge
 from runyard.server.history.unrepeated import count_repeated, unrepeated_rows
-from runyard.server.processes import attempts, clients
+from runyard.server.processes import attempts, clients, returned_rows
 from runyard.server.processes.console_lines import put_lines
 from runyard.server.processes.origins import read_origin
 from runyard.server.runs import runs, states
@@ -87,11 +87,14 @@ def record(
     columns: dict[str, object] = {"seen_client": 1}
     if post.summary is not None:
         is_one_of_many = client is not None and client["kind"] != "live"
-        columns["summary"] = (
-            _merge_summaries(row["summary"], post.summary, shared=bool(post.writer))
-            if is_one_of_many
-            else post.summary
-        )
+        if is_one_of_many:
+            columns["summary"] = _merge_summaries(
+                row["summary"], post.summary, shared=bool(post.writer)
+            )
+        elif client is None or row["sweep"] is None:
+            columns["summary"] = post.summary
+        else:
+            columns["summary"] = returned_rows.correct(db, client, post.summary)
     if not is_past:
         columns["heartbeat_at"] = now
         if post.preempting:
@@ -157,8 +160,7 @@ def _fit(db: Connection, row: Row, first: str, now: float) -> int:
         archives.put_end_aside(db, row, end - repeated, now)
         return -repeated
     lines = unrepeated_rows(db, key, first)
-    if lines:
-        put_rows(db, key, HISTORY, end, lines)
+    returned_rows.bring_back(db, key, lines)
     return len(lines)
 
 

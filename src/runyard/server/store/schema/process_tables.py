@@ -66,3 +66,6 @@ CREATE TABLE lines (
     PRIMARY KEY (run, stream, start)
 );
 """
+
+# What rows that came back since it began say of metrics: key → {then, now}, JSON.
+UNHEARD = "ALTER TABLE clients ADD COLUMN unheard TEXT;"

@@ -12,7 +12,7 @@ from dataclasses import replace
 from sqlite3 import Connection
 
 from runyard.server.history.history import HISTORY, count_rows
-from runyard.server.processes import attempts, clients
+from runyard.server.processes import attempts, clients, returned_rows
 from runyard.server.processes.consoles import last_words
 from runyard.server.runs import runs, states
 from runyard.server.store.sql import Row
@@ -51,6 +51,8 @@ def settle(
     if stop == "canceled" and sweep["state"] in OPEN_STATES:
         # It was cancelled with its sweep, which was resumed before it had ended.
         stop, cause = None, "go-on"
+    if run is not None and cause == "finished":
+        run = _complete(db, trial, run)
     diverged = stop is None and cause == "finished" and run is not None
     diverged = diverged and run is not None and ends_not_finite(db, run, rules)
     if diverged and rules.nan == "stop":
@@ -82,6 +84,8 @@ def settle(
     if outcome.state == "waiting":
         columns["place"] = trials.place_in_queue(outcome.queue, trials.next_rank(db, sweep["key"]))
     else:
+        if run is not None and outcome.state in ENDED_STATES:
+            run = _complete(db, trial, run)
         measured = {} if run is None else measure(db, run, rules)
         columns["measured"] = json.dumps(measured)
         # What a failed program had logged is no result.
@@ -106,6 +110,14 @@ def settle(
         _give_up(db, settled, rules.stop_after_failures, now)
     conclude(db, sweep["key"], now)
     return settled
+
+
+def _complete(db: Connection, trial: Row, run: Row) -> Row:
+    """The run with the rows that its program will not log again."""
+    returned_rows.bring_back_at_end(db, trial, run["key"])
+    complete = runs.by_key(db, run["key"])
+    assert complete is not None
+    return complete
 
 
 # What `take_back` restores.
