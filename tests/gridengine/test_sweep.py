@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,6 +98,38 @@ def test_twenty_trials_are_cut_off_by_time_and_all_of_them_end_as_if_they_were_n
     assert "goes back (go-on)" in logs
     jobs = yard.api.jobs.jobs()
     assert {job["cluster"] for job in jobs} == {jobs[0]["cluster"]}
+
+
+def test_tasks_of_an_array_have_folders_of_their_own(yard: Yard) -> None:
+    """One that ends takes nothing from those beside it."""
+    (yard.project / "task.sh").write_text('sleep "$1"; mktemp; echo "folder $TMPDIR"\n')
+    (yard.project / "tasks.txt").write_text("".join(f"sh task.sh {n}\n" for n in (6, 14, 14)))
+    said = yard.submit("farm", "tasks.txt", "--on", "gridengine", "--agents", "3", "--yes")
+    assert yard.ended(said["sweep"]) == "finished", yard.logs(said)
+    folders = re.findall(r"folder (\S+)", yard.logs(said))
+    assert len(set(folders)) == len(folders) == 3, folders
+
+
+def test_tasks_that_get_no_folder_from_grid_engine_make_one_each(yard: Yard) -> None:
+    (yard.project / "tasks.txt").write_text("true\ntrue\n")
+    words = ("farm", "tasks.txt", "--on", "gridengine", "--agents", "2", "--dry-run")
+    script = yard.runyard(*words, cwd=yard.project, env=yard.environ).stdout.splitlines()
+    first = next(n for n, line in enumerate(script) if line.startswith("array_task="))
+    last = next(n for n, line in enumerate(script) if line.startswith("steward="))
+    ended = next(line for line in script if line.startswith("ended="))
+    text = "\n".join([*script[first:last], ended, 'echo "paths $TMPDIR $ended"'])
+
+    def paths(task: str) -> list[str]:
+        environ = {**os.environ, "JOB_ID": "7", "SGE_TASK_ID": task, "SGE_CELL": "default"}
+        for name in ("TMPDIR", "TMP"):
+            environ.pop(name, None)
+        shown = subprocess.run(
+            ["bash", "-c", text], env=environ, capture_output=True, text=True, check=True
+        ).stdout
+        return shown.rpartition("paths ")[2].split()
+
+    folders = [paths(task) for task in ("1", "2", "undefined")]
+    assert len({path for found in folders for path in found}) == 6, folders
 
 
 def test_a_program_is_submitted_looked_at_and_cancelled_without_saying_where(yard: Yard) -> None:

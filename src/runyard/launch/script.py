@@ -199,7 +199,7 @@ def _local_folder(plan: Plan, how: str) -> list[str]:
     disk = words.disk
     # Job, cluster and node: one machine may be several nodes, also of several clusters (a test
     # beside the real one), which all count their jobs from 1.
-    ours = f"{_OUR_BASE}/${{{words.job}:-$$}}-${{{words.cluster}:-here}}-%N"
+    ours = f"{_OUR_BASE}/${{{words.own}:-$$}}-${{{words.cluster}:-here}}-%N"
     if plan.profile.storage.local_made_by_us:
         lines = [f'export RUNYARD_LOCAL="{local}"', f'export {disk}="{local}"']
     else:

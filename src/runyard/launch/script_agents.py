@@ -18,7 +18,7 @@ def one_agent(plan: Plan) -> list[str]:
         "# The agent takes trials until none is left or the time is up. A signal to the job is",
         "# passed on to it, so that programs can save; the job ends as it does.",
         f"agent=({_agent_words(plan)})",
-        f'ended="${plan.words.disk}/.runyard-ended.${{{plan.words.job}:-$$}}"',
+        f'ended="${plan.words.disk}/.runyard-ended.${{{plan.words.own}:-$$}}"',
         'pass_on() { [ -z "$process" ] || kill -s "$1" "$process" 2>/dev/null; }',
         'process="" early=""',
         "trap 'early=USR2; pass_on USR2' USR2",
@@ -72,7 +72,7 @@ def _relay(plan: Plan) -> tuple[list[str], list[str]]:
         return [], []
     begin = [
         "# This node leads the others to the server.",
-        f'export RUNYARD_RELAY="$job/relay-${plan.words.job}"',
+        f'export RUNYARD_RELAY="$job/relay-${plan.words.own}"',
         f'{start(plan, "link.relay")} "$RUNYARD_RELAY" &',
         "relay=$!",
     ]

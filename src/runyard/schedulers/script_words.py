@@ -19,6 +19,8 @@ class ScriptWords:
     """Ends the script, with advice, where it runs in no job."""
     job: str
     """The variable that has the job's number; the next ones are names of variables too."""
+    own: str
+    """The job's number, or the task's: tasks of an array share no folder and no file."""
     array_job: str
     array_task: str
     """Empty or unset where the job is no array."""

@@ -16,8 +16,14 @@ if [ -z "${SGE_TASK_ID:-}" ]; then
   echo "  try:  qsub $0" >&2
   exit 2
 fi""",
-    opening=("array_task=${SGE_TASK_ID#undefined}",),
+    opening=(
+        "array_task=${SGE_TASK_ID#undefined}",
+        "own_id=$JOB_ID${array_task:+.$array_task}",
+        # Where the daemon that starts jobs is setuid, the loader takes TMPDIR from it, and not TMP.
+        'case "${TMPDIR:-}:${TMP:-}" in :*/"$JOB_ID".*) export TMPDIR="$TMP" ;; esac',
+    ),
     job="JOB_ID",
+    own="own_id",
     array_job="JOB_ID",
     array_task="array_task",
     nodes="HOSTNAME",

@@ -63,6 +63,7 @@ WORDS = ScriptWords(
     plain=_PLAIN,
     outside=_OUTSIDE,
     job="SLURM_JOB_ID",
+    own="SLURM_JOB_ID",
     array_job="SLURM_ARRAY_JOB_ID",
     array_task="SLURM_ARRAY_TASK_ID",
     nodes="SLURM_JOB_NODELIST",
