@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -131,3 +133,15 @@ def test_a_wrong_option_is_refused_by_name(
     assert answer in done.stderr
     assert "Launched" not in done.stdout
     assert "Traceback" not in done.stderr
+
+
+def test_the_launchers_types_hold() -> None:
+    """Apart from the rest: only this environment has Hydra."""
+    words = ["--strict", "--explicit-package-bases", "--namespace-packages"]
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", *words, "--python-executable", str(hydra_python()),
+         "-p", "hydra_plugins.runyard_launcher"],
+        cwd=ROOT / "plugins" / "hydra", env={**os.environ, "MYPYPATH": f".:{ROOT / 'src'}"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -18,7 +18,7 @@ from runyard.server.store import schema
 SERVER = Path(runyard.server.__file__).parent
 SUBJECTS = (
     *("tracking", "sweeps", "jobs", "processes", "listing", "artifacts", "history", "runs"),
-    *("people", "store"),
+    *("people", "store", "api"),
 )
 # By the name of the schema module.
 OWNERS = {
@@ -41,6 +41,11 @@ READS = {
     "history": {"runs"},
     "runs": {"sweeps", "trials", "users"},
     "people": {"projects", "runs"},
+    # Counts and lists of pages, over several subjects at once; it never writes.
+    "api": {
+        *("agents", "attempts", "clients", "files", "projects", "reports", "runs", "sweeps"),
+        "trials",
+    },
     # The triggers that tell what a commit has changed.
     "store": {"runs", "sweeps"},
 }

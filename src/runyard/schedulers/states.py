@@ -72,7 +72,7 @@ def state_named(name: str) -> State:
     if name in STATES:
         return State(name, *STATES[name])
     word = name.strip()[:50]
-    return State("UNKNOWN", "unknown", f"{word} (Slurm's word)", word) if word else UNKNOWN
+    return State("UNKNOWN", "unknown", f"{word} (the scheduler's word)", word) if word else UNKNOWN
 
 
 def states_of(counts: Mapping[str, int]) -> list[tuple[State, int]]:

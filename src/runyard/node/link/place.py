@@ -32,8 +32,6 @@ if TYPE_CHECKING:
         def is_outdated(self, token: str) -> bool: ...
 
 
-# As in runyard.proof, which is one more file for an agent to load at its start.
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _RESCUE_EVERY = 5.0
 # Names the file in which a job's first node says where it relays.
 RELAY = "RUNYARD_RELAY"
@@ -153,6 +151,8 @@ class Place:
                 return address
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return None
+        from runyard.proof import LOOPBACK  # The same: an agent's start loads few files.
+
         # A dead server's port can be taken by any user of the machine: ask only while ours lives.
         may_ask = (
             not self._lock.is_free()

@@ -24,8 +24,8 @@ from runyard.node.link.relay_connection import RelayConnection
 from runyard.node.link.relay_proof import RelayProof
 from runyard.node.system.loop import READ, Loop
 from runyard.node.system.processes import fork_twin, group_lives
+from runyard.proof import LOOPBACK
 
-_LOOPBACK = "127.0.0.1"
 _BACKLOG = 512
 _LOOK_SECONDS = 5.0
 
@@ -37,7 +37,7 @@ class Door:
         self._home = home
         self._listening = _open()
         # Bytes pass as they are: the server's certificate is good for the loopback, too.
-        self.url = f"{scheme(home)}://{_LOOPBACK}:{self._listening.getsockname()[1]}"
+        self.url = f"{scheme(home)}://{LOOPBACK[0]}:{self._listening.getsockname()[1]}"
         # Its writing end is open in every process that needs the door: its opener, a keeper.
         self._leash, self._held = os.pipe()
         self.pid = 0
@@ -153,7 +153,7 @@ def _known_as() -> tuple[str, str]:
     return socket.gethostname(), "0.0.0.0"  # noqa: S104
 
 
-def _open(address: str = _LOOPBACK) -> socket.socket:
+def _open(address: str = LOOPBACK[0]) -> socket.socket:
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.bind((address, 0))
     listening.listen(_BACKLOG)

@@ -8,7 +8,7 @@ import os
 import socket
 import time
 
-from runyard.node.link.place import LOOPBACK
+from runyard.proof import LOOPBACK
 from runyard.schedulers.inside import this_job
 
 TYPE_CHECKING = False
