@@ -9,6 +9,7 @@ import json
 import os
 import shlex
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,15 @@ def test_a_list_of_thirty_from_the_queue_to_the_retry_of_three(yard: Yard) -> No
     assert first["job_id"] == job
     assert sum(len(one["attempts"]) for one in _runs(yard, "line3", "line13", "line23")) == 6
     assert "no trial" in yard.read("retry", sweep, code=2)
+
+
+def test_a_run_of_this_machine_once_more_on_slurm(yard: Yard) -> None:
+    (yard.project / "where.py").write_text("import os; print('in', os.getenv('SLURM_JOB_ID'))\n")
+    assert "in None" in yard.type("run", "-e", "where", "--", sys.executable, "where.py")
+    run = yard.json("show", "where")
+    again = json.loads(yard.type("retry", run["id"], "--on", "slurm", "--yes", "--json"))
+    yard.wait_for(again["sweep"], finished=1)
+    assert f"in {again['jobs'][0]['job_id']}" in yard.read("logs", again["sweep"])
 
 
 def _runs(yard: Yard, *names: str) -> list[Any]:

@@ -8,12 +8,9 @@ locks of two machines do not meet, the server's heartbeat says that it lives (`o
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,11 +19,12 @@ from pathlib import Path
 from runyard.client.api import Api
 from runyard.client.http import Connection, Impostor, Unreachable
 from runyard.client.server_jobs import ServerJobs, read_server_jobs
-from runyard.errors import NotFoundError, ServerError, from_json
+from runyard.client.server_process import is_ours, spawn
+from runyard.errors import NotFoundError, ServerError
 from runyard.home import Discovery, Home, prepare, read_discovery, using
 from runyard.locks import FolderLock
-from runyard.owners import HEARTBEAT, Claim, heartbeat_seconds, owner_elsewhere, read_claim
-from runyard.port_holder import HOLD_SECONDS, end_holder
+from runyard.owners import Claim, heartbeat_seconds, owner_elsewhere, read_claim
+from runyard.port_holder import end_holder
 from runyard.proof import LOOPBACK
 
 # A cold start on a slow network file system was seen to take this long in the worst case.
@@ -34,7 +32,6 @@ START_SECONDS = 60.0
 _ANSWER_SECONDS = 5.0
 # A server that was told to stop finishes what it was asked before; it gives itself 5 s.
 _SILENCE_SECONDS = 8.0
-_SERVER_SETTINGS = ("RUNYARD_LEASE_SECONDS", "RUNYARD_ONLY_WANDB", HEARTBEAT, HOLD_SECONDS)
 
 
 def find_server(home: Home) -> Api | None:
@@ -173,7 +170,7 @@ def _end_server(home: Home, discovery: Discovery | None, *, force: bool, keep_po
         api.close()
         if _wait_released(home, 15.0):
             return True
-    if force and discovery is not None and _is_our_server(discovery, home):
+    if force and discovery is not None and is_ours(discovery, home):
         os.kill(discovery.pid, signal.SIGKILL)
         if _wait_released(home, 5.0):
             return True
@@ -194,7 +191,7 @@ def _alone(home: Home) -> Iterator[None]:
 
 
 def _start(home: Home, listen: str | None, port: int | None, options: Sequence[str]) -> Found:
-    report = _spawn(home, listen, port, options)
+    report = spawn(home, listen, port, options, START_SECONDS)
     if "owner" in report:
         return _meet_owner(home)
     discovery = read_discovery(home)
@@ -248,85 +245,6 @@ def _may_live(discovery: Discovery, home: Home) -> bool:
     if discovery.hostname != socket.gethostname():
         return discovery.listen not in LOOPBACK
     return is_locked(home)
-
-
-def _spawn(
-    home: Home, listen: str | None, port: int | None, options: Sequence[str]
-) -> dict[str, str | None]:
-    """Start the process; what it reports when it is ready."""
-    command = [sys.executable, "-m", "runyard.server", "--home", str(home.path), *options]
-    if listen is not None:
-        command += ["--listen", listen]
-    if port is not None:
-        command += ["--port", str(port)]
-    reader, writer = os.pipe()
-    try:
-        # A session of its own: it outlives the terminal, and Ctrl-C does not reach it.
-        with home.crash_log.open("ab") as crash_log, _hearing_all_signals():
-            process = subprocess.Popen(
-                [*command, "--ready-fd", str(writer)],
-                stdin=subprocess.DEVNULL,
-                stdout=crash_log,
-                stderr=crash_log,
-                pass_fds=[writer],
-                start_new_session=True,
-                cwd=home.path,
-                env=_server_environment(),
-            )
-    finally:
-        os.close(writer)
-    with os.fdopen(reader, "rb") as ready:
-        report = _read_report(ready.fileno(), START_SECONDS)
-    if report is None:
-        code = process.poll()
-        died = f"ended with code {code}" if code is not None else "is still not ready"
-        raise ServerError(
-            f"the server of {home.path} {died}",
-            said=_last_line(home.crash_log),
-            mend=f"look at {home.log} and {home.crash_log}",
-        )
-    process.returncode = 0  # It lives on; Popen must not warn about that.
-    if "error" in report:
-        raise from_json(report)
-    return report
-
-
-@contextlib.contextmanager
-def _hearing_all_signals() -> Iterator[None]:
-    """What is started in here inherits no deafness from the thread that starts it."""
-    before = signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _server_environment() -> dict[str, str]:
-    from runyard.schedulers.inside import VARIABLE_PREFIXES  # Where a server is started.
-
-    # The server runs for weeks: nothing of one shell's job or project may stick to it.
-    dropped = ("WANDB_", *VARIABLE_PREFIXES, "RUNYARD_", "COMP_", "_ARGCOMPLETE")
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(dropped) or name in _SERVER_SETTINGS
-    }
-
-
-def _read_report(handle: int, timeout: float) -> dict[str, str | None] | None:
-    """What the new server says of its start: one line of JSON, or nothing if it died."""
-    import select
-
-    end = time.monotonic() + timeout
-    text = b""
-    while not text.endswith(b"\n"):
-        readable, _, _ = select.select([handle], [], [], max(0.0, end - time.monotonic()))
-        piece = os.read(handle, 65536) if readable else b""
-        if not piece:
-            return None
-        text += piece
-    report: dict[str, str | None] = json.loads(text)
-    return report
 
 
 def _wait_released(home: Home, seconds: float) -> bool:
@@ -383,40 +301,8 @@ def _waiting_job(home: Home, jobs: ServerJobs) -> Unreachable:
     )
 
 
-def _is_our_server(discovery: Discovery, home: Home) -> bool:
-    """Process ids are given out again: make sure before killing one."""
-    if discovery.hostname != socket.gethostname():
-        return False
-    return f"-m runyard.server --home {home.path} " in f"{_command_line(discovery.pid)} "
-
-
-def _command_line(pid: int) -> str:
-    try:
-        # A small container may have no `ps`; Linux needs none.
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
-        return words.replace("\0", " ").strip()
-    except OSError:
-        if Path("/proc/self").exists():
-            return ""
-    shown = subprocess.run(
-        ["ps", "-ww", "-o", "command=", "-p", str(pid)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return shown.stdout.strip()
-
-
 def _same(path: str, home: Home) -> bool:
     try:
         return Path(path).samefile(home.path)
     except OSError:
         return False
-
-
-def _last_line(path: Path) -> str | None:
-    try:
-        lines = path.read_text(errors="replace").strip().splitlines()
-    except OSError:
-        return None
-    return lines[-1] if lines else None
