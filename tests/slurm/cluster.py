@@ -250,8 +250,8 @@ class SlurmCluster:
             time.sleep(POLL_SECONDS)
 
     def _count_nodes(self, states: str) -> int:
-        words = ("sinfo", "-h", "-p", "main", "-t", states, "-o", "%D")
-        return sum(int(one) for one in self.run(*words, check=False).stdout.split())
+        words = ("sinfo", "-h", "-N", "-t", states, "-o", "%N")
+        return len(set(self.run(*words, check=False).stdout.split()))
 
     def _running_site(self) -> ClusterSite:
         if self._site is None:

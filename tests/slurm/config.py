@@ -23,6 +23,10 @@ class ClusterSpec:
     features: tuple[str, ...] = ()
     """What `--constraint` can name; all nodes have it."""
     more_partitions: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()
+    """In place of main, high and short: each a name, and its rules as slurm.conf has them."""
+    array_size: int = 1001
+    counts_memory: bool = True
     accounting: bool = True
     enforce: bool = False
     """Whether limits of users hold (`sacctmgr modify user ... set maxsubmitjobs=10`)."""
@@ -135,7 +139,7 @@ def slurm_conf(spec: ClusterSpec, site: ClusterSite) -> str:
     sections = [
         _identity(site),
         _processes(spec, site),
-        _scheduling(),
+        _scheduling(spec),
         *([_power_saving(site)] if spec.elastic else []),
         _accounting(spec, site),
         _nodes(spec, site),
@@ -205,10 +209,11 @@ def _processes(spec: ClusterSpec, site: ClusterSite) -> list[str]:
     ]
 
 
-def _scheduling() -> list[str]:
+def _scheduling(spec: ClusterSpec) -> list[str]:
     return [
         "SelectType=select/cons_tres",
-        "SelectTypeParameters=CR_CPU_Memory",
+        f"SelectTypeParameters={'CR_CPU_Memory' if spec.counts_memory else 'CR_CPU'}",
+        f"MaxArraySize={spec.array_size}",
         "SchedulerType=sched/backfill",
         # sched_interval: no event tells that a requeued job's waiting time is over; 60 s if untold.
         "SchedulerParameters=bf_interval=1,sched_interval=1,sched_min_interval=0",
@@ -280,6 +285,8 @@ def _partitions(spec: ClusterSpec) -> list[str]:
     nodes = _series("n", 1, spec.nodes)
     # A job that names no memory would otherwise take a whole node's.
     shared = f"Nodes={nodes} DefMemPerCPU={max(1, spec.memory_mb // spec.cpus)} State=UP"
+    if spec.partitions:
+        return [f"PartitionName={line} Nodes={nodes}" for line in spec.partitions]
     return [
         f"PartitionName=main {shared} Default=YES MaxTime=INFINITE PriorityTier=1",
         f"PartitionName=high {shared} MaxTime=INFINITE PriorityTier=10 PreemptMode=OFF",

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from runyard.home import Home
+from tests.clusters.test_sharing import facts_in, share
+from tests.clusters.test_slurm_facts import LIKE_25_05, RECORDED_22_05
 from tests.conftest import RunRunyard
 from tests.slurm.cluster import ClusterSpec, SlurmCluster
 from tests.slurm.plugin import MakeCluster
+from tests.slurm.shared_rig import spec_of
 
 pytestmark = pytest.mark.slurm
 
@@ -111,3 +118,69 @@ def test_without_accounting(
     assert found["Slurm/gpus"][0] == "warn"
     assert "Slurm/accounts" not in found
     assert found["compute nodes/job"][0] == "ok"
+
+
+def shown(text: str, *groups: str) -> dict[str, str]:
+    """The states of findings; which profile is chosen differs from place to place."""
+    findings = states(text).items()
+    return {
+        name: state
+        for name, (state, _) in findings
+        if name.startswith(groups) and name != "Slurm/profile"
+    }
+
+
+def test_a_shared_file_names_nobody_and_tells_elsewhere_what_was_told_here(
+    runyard: RunRunyard, state_folder: Home, slurm_cluster: SlurmCluster, tmp_path: Path
+) -> None:
+    there = {**slurm_cluster.env, "SITE_TOKEN": "hidden-from-everybody"}
+    words = ("doctor", "--job", "--share", "--json")
+    here = runyard(*words, env=there, cwd=tmp_path, timeout=120)
+    assert here.returncode == 0, here.stderr
+    assert "names left out" in here.stderr
+    text = (tmp_path / "runyard-doctor.json").read_text()
+    for name in (slurm_cluster.name, socket.gethostname(), getpass.getuser(), str(tmp_path)):
+        assert not re.search(rf"\b{re.escape(name)}\b", text), name
+    assert "hidden-from-everybody" not in text
+    again = runyard(*words, env=there, cwd=tmp_path, timeout=120)
+    assert again.returncode == 2
+    assert "is there already" in again.stderr
+
+    # Without any Slurm.
+    nowhere = {"PATH": str(Path(sys.executable).parent), "XDG_CONFIG_HOME": str(tmp_path / "c")}
+    read = ("doctor", "--read", "runyard-doctor.json", "--json", "--write")
+    elsewhere = runyard(*read, env=nowhere, cwd=tmp_path)
+    assert elsewhere.returncode == 0, elsewhere.stderr
+    groups = ("Slurm", "compute nodes")
+    assert shown(elsewhere.stdout, *groups) == shown(here.stdout, *groups)
+    draft = json.loads(elsewhere.stdout)["draft"]
+    profile = json.loads(
+        runyard("clusters", "show", Path(draft).stem, "--json", env=nowhere).stdout
+    )
+    assert profile["gpus"]["types"]["fake"]["per_node"] == 4
+    assert profile["limits"]["by_partition"]["short"]["longest"] == 60
+
+
+@pytest.mark.parametrize("texts", [LIKE_25_05, RECORDED_22_05], ids=["25.05", "22.05"])
+def test_a_shared_file_becomes_a_rig_that_says_the_same(
+    runyard: RunRunyard, make_slurm_cluster: MakeCluster, tmp_path: Path, texts: dict[str, str]
+) -> None:
+    share(texts, tmp_path / "site.json", "me")
+    site = facts_in(tmp_path / "site.json")
+    rig = make_slurm_cluster(spec_of(site))
+    done = runyard("doctor", "--share", "rig.json", "--json", env=rig.env, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    same = facts_in(tmp_path / "rig.json")
+    assert [replace(one, accounts=(), preempt_mode=None) for one in same.partitions] == [
+        replace(one, accounts=(), preempt_mode=None) for one in site.partitions
+    ]
+    assert (same.array_size, same.counts_memory, same.has_accounting) == (
+        site.array_size, site.counts_memory, site.has_accounting,
+    )  # fmt: skip
+    nodes = max(site.nodes, key=lambda group: sum(group.gpus.values()))
+    kind = max(nodes.gpus, key=lambda name: nodes.gpus[name])
+    assert same.gpu_types == {kind: nodes.gpus[kind]}
+    read = runyard("doctor", "--read", "site.json", "--json", cwd=tmp_path)
+    told = shown(read.stdout, "Slurm")
+    told.pop("Slurm/elastic", None)  # Its nodes are always on.
+    assert shown(done.stdout, "Slurm") == told

@@ -10,6 +10,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from runyard.client.http import Connection
 from runyard.errors import ServerError
 from runyard.home import Home, read_discovery
 from tests.conftest import end_server
+from tests.node.terminals import until
 from tests.packages import require
 from tests.slurm.cluster import FINAL_STATES
 from tests.slurm.yard import HOSTILE, Yard, open_yard
@@ -303,11 +305,10 @@ def test_no_secret_is_anywhere_to_be_seen(yard: Yard) -> None:
     ]
     yard.cluster.wait_for(job, "COMPLETED")
     if yard.cluster.spec.accounting:
-        stored = [
-            yard.cluster.run("sacct", "-j", job, words).stdout
-            for words in ("--batch-script", "--env-vars", "--format=ALL")
-        ]
-        assert "PATH=" in stored[1]
+        # The controller sends scripts and environments to the database when it has time.
+        kept = partial(yard.cluster.run, "sacct", "-j", job)
+        until(lambda: "PATH=" in kept("--env-vars").stdout, lambda: kept("--env-vars").stdout)
+        stored = [kept(words).stdout for words in ("--batch-script", "--env-vars", "--format=ALL")]
         seen += stored
     seen += [file.read_text() for file in Path(said["folder"]).rglob("*") if file.is_file()]
     seen.append(yard.logs(said))

@@ -53,6 +53,17 @@ def asker(environ: Mapping[str, str]) -> Ask:
     return ask
 
 
+def recording(ask: Ask, asked: list[tuple[tuple[str, ...], Answer]]) -> Ask:
+    """The same, and what was asked and answered goes into the list."""
+
+    def ask_and_note(*words: str, seconds: float = USUAL_SECONDS) -> Answer:
+        answer = ask(*words, seconds=seconds)
+        asked.append((words, answer))
+        return answer
+
+    return ask_and_note
+
+
 def _last_words(name: str, done: subprocess.CompletedProcess[str]) -> str:
     lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
     return lines[-1] if lines else f"{name} ended with exit code {done.returncode}"

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from runyard.clusters.findings import Finding
     from runyard.clusters.place import Recognised
     from runyard.clusters.profile import Profile
+    from runyard.clusters.stand_ins import StandIns
     from runyard.config.request import Request
 
 
@@ -27,12 +28,18 @@ class Outcome:
 class Doctor(Protocol):
     """Asks its scheduler once, when it is made."""
 
+    user: str
+    """Who asks."""
+
     @property
     def is_here(self) -> bool: ...
 
     @property
     def facts(self) -> dict[str, Any]:
         """What the scheduler said, as JSON."""
+
+    def share(self, names: StandIns) -> list[dict[str, Any]]:
+        """Each `command` with its `answer`, without names: for a file that leaves the site."""
 
     def check(self, profile: Profile, here: Recognised) -> Iterable[Finding]: ...
 

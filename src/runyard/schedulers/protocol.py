@@ -25,6 +25,7 @@ from runyard.schedulers.partitions import Partition
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from runyard.clusters.asking import Ask
     from runyard.clusters.profile import Profile
     from runyard.config.request import Request
     from runyard.schedulers.doctor import Doctor
@@ -226,8 +227,9 @@ class Scheduler(ABC):
         said; unchanged where none is known."""
         return request, ()
 
-    def doctor(self) -> Doctor | None:
-        """Who examines it for `runyard doctor`."""
+    def doctor(self, ask: Ask | None = None, user: str | None = None) -> Doctor | None:
+        """Who examines it for `runyard doctor`, or what somebody else's answered: `ask` does so,
+        and `user` is who had asked."""
         return None
 
     def allocation_words(self, header: Header) -> list[str]:

@@ -11,36 +11,44 @@ from typing import Any
 
 from runyard.actions.cluster.probe import look_from_inside
 from runyard.actions.cluster.project_checks import check_project
+from runyard.actions.cluster.sharing import Shared, read_shared, write_shared
 from runyard.actions.events import Notify, ignore
 from runyard.clusters.asking import asker
 from runyard.clusters.findings import Finding
-from runyard.clusters.load import load_profile, profile_folders
+from runyard.clusters.load import GENERIC, load_profile, profile_folders
 from runyard.clusters.place import Recognised, recognise, this_place
 from runyard.clusters.profile import Profile
 from runyard.clusters.site_checks import check_site, container_kinds, cuda_modules
 from runyard.config.flags import Flags
 from runyard.errors import StateError, UsageError
 from runyard.home import locate, write_whole
-from runyard.schedulers.choice import cluster
-from runyard.schedulers.doctor import Doctor
+from runyard.schedulers.choice import cluster, named
+from runyard.schedulers.doctor import Doctor, Outcome
 from runyard.schedulers.protocol import Scheduler
 
 
 @dataclass(frozen=True)
 class DoctorRequest:
-    """`job`: look from a compute node too, for at most `wait` seconds; `write`: draft a profile."""
+    """`job`: look from a compute node too, for at most `wait` seconds; `write`: draft a profile.
+
+    `share`: write a file with the answers, without names. `read`: such a file, looked at in place
+    of this cluster. `force`: over a file that is there.
+    """
 
     flags: Flags
     folder: Path
     job: bool = False
     wait: float = 300.0
     write: bool = False
+    share: Path | None = None
+    read: Path | None = None
     force: bool = False
 
 
 @dataclass(frozen=True)
 class Examination:
-    """`node`: what a compute node answered; `draft`: the profile that was written."""
+    """`node`: what a compute node answered; `draft`: the profile that was written; `names`: how
+    many have no place in the file that was."""
 
     cluster: Recognised
     profile: Profile
@@ -49,6 +57,7 @@ class Examination:
     """What the scheduler said."""
     node: Mapping[str, Any] | None
     draft: Path | None
+    names: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -65,13 +74,14 @@ class Examination:
 
 
 def examine(request: DoctorRequest, notify: Notify = ignore) -> Examination:
-    """Look at everything; nothing is changed but by `write`."""
+    """Look at everything; nothing is changed but by `write` and `share`."""
+    if request.read is not None:
+        return _examine_shared(read_shared(request.read), request)
     flags = request.flags
     place = this_place()
     here = recognise(place)
-    named = flags["cluster"]
-    if named:
-        here = Recognised(named, "--cluster says so")
+    if flags["cluster"]:
+        here = Recognised(flags["cluster"], "--cluster says so")
     profile = load_profile(here.name)
     scheduler, home = cluster(), locate()
     doctor = scheduler.doctor()
@@ -89,11 +99,43 @@ def examine(request: DoctorRequest, notify: Notify = ignore) -> Examination:
         findings.append(
             Finding("compute nodes", "job", "skip", f"without {scheduler.title} there are none")
         )
+    found = Found(container_kinds(os.environ), cuda_modules(asker(os.environ), os.environ), answers)
+    written, names = None, 0
+    if request.write:
+        written = _write(_needed(doctor), place.hosts[0], found, force=request.force)
+    if request.share is not None:
+        names = write_shared(
+            request.share, scheduler.name, _needed(doctor), place.hosts, findings, found.node,
+            containers=found.containers, cuda=found.cuda, force=request.force,
+        )  # fmt: skip
+    facts = {} if doctor is None else doctor.facts
+    return Examination(here, profile, findings, facts, answers, written, names)
+
+
+def _examine_shared(shared: Shared, request: DoctorRequest) -> Examination:
+    """What `examine` would have found there, as far as the file tells."""
+    named_profile = request.flags["cluster"]
+    here = Recognised(named_profile or GENERIC, "the file is of a cluster without a name")
+    profile = load_profile(here.name)
+    doctor = _needed(named(shared.scheduler).doctor(shared.ask, shared.user))
+    findings = [*doctor.check(profile, here)]
+    if shared.node is not None:
+        folders = dict.fromkeys(shared.node.get("folders") or {}, "the folder")
+        findings += doctor.check_nodes(Outcome(shared.node, job_id="1"), profile, folders)
     written = None
     if request.write:
-        written = _write(doctor, place.hosts[0], answers, force=request.force)
-    facts = {} if doctor is None else doctor.facts
-    return Examination(here, profile, findings, facts, answers, written)
+        found = Found(shared.containers, shared.cuda, shared.node)
+        written = _write(doctor, "shared", found, force=request.force)
+    return Examination(here, profile, findings, doctor.facts, shared.node, written)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a login node offers, and what a compute node answered."""
+
+    containers: list[str]
+    cuda: list[str]
+    node: Mapping[str, Any] | None
 
 
 def _unexamined(scheduler: Scheduler) -> list[Finding]:
@@ -101,19 +143,21 @@ def _unexamined(scheduler: Scheduler) -> list[Finding]:
     return [Finding("cluster", "scheduler", "skip", says)]
 
 
-def _write(
-    doctor: Doctor | None, host: str, answers: Mapping[str, Any] | None, *, force: bool
-) -> Path:
+def _needed(doctor: Doctor | None) -> Doctor:
     if doctor is None or not doctor.is_here:
         raise UsageError(
             "there is no Slurm here to describe", mend="call it on a cluster's login node"
         )
+    return doctor
+
+
+def _write(doctor: Doctor, host: str, found: Found, *, force: bool) -> Path:
     name, text = doctor.draft(
         host,
-        answers if isinstance(answers, dict) else None,
+        found.node if isinstance(found.node, dict) else None,
         date=time.strftime("%Y-%m-%d"),
-        containers=container_kinds(os.environ),
-        cuda=cuda_modules(asker(os.environ), os.environ),
+        containers=found.containers,
+        cuda=found.cuda,
     )
     folder = profile_folders()[-2]
     file = folder / f"{name}.yaml"

@@ -4,8 +4,11 @@
   runyard doctor --job           also what a compute node sees, by a short job: shared folders,
                                  local disk, internet, our server and its key, containers
   runyard doctor --job --write   and a draft of a profile, for a cluster that nobody described
+  runyard doctor --job --share   a file for us or your site's staff: what was asked and answered,
+                                 without names of people, hosts and accounts, and without secrets
+  runyard doctor --read FILE     what it would say on the cluster that such a file is of
 
-Nothing is changed but by --write. The exit code is 1 where something fails.
+Nothing is changed but by --write and --share. The exit code is 1 where something fails.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runyard.actions.cluster.doctor import DoctorRequest, examine
+from runyard.actions.cluster.sharing import FILE
 from runyard.cli.help_text import WHOLE_WORDS
 from runyard.cli.output import console, print_json, say, show
 from runyard.cli.parser import add, duration, flag
@@ -36,7 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(parser, "--wait TIME", "how long to wait for that job (default 5m)",
         type=duration, default=300.0)  # fmt: skip
     flag(parser, "--write", "write a draft to ~/.config/runyard/clusters")
-    flag(parser, "--force", "with --write: over one that is there")
+    add(parser, "--share FILE", f"write what was answered, without names (default {FILE})",
+        nargs="?", const=FILE)  # fmt: skip
+    add(parser, "--read FILE", "look at such a file in place of this cluster")
+    flag(parser, "--force", "with --write or --share: over a file that is there")
     flag(parser, "--json", "print JSON")
     add_resource_flags(parser, title="for the job", only=_FLAGS)
 
@@ -44,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     request = DoctorRequest(
         given_flags(args), Path.cwd(), job=args.job, wait=args.wait, write=args.write,
+        share=args.share and Path(args.share), read=args.read and Path(args.read),
         force=args.force,
     )  # fmt: skip
     examination = examine(request, show)
@@ -52,6 +60,10 @@ def run(args: argparse.Namespace) -> int:
         print_json(examination.to_json())
     else:
         _print(examination.findings, examination.profile)
+    if args.share:
+        more = "" if args.job else "; --job adds what a compute node sees"
+        say(f"wrote {args.share}, with {examination.names} names left out{more}")
+        say("read it before you send it: what a partition or a GPU is called may still be in it")
     if draft:
         say(f"wrote {draft}: look at it; `runyard clusters show {draft.stem}` reads it")
     return 1 if examination.fails else 0

@@ -23,6 +23,7 @@ from runyard.schedulers.slurm.variables import clean_environment, with_shell_opt
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from runyard.clusters.asking import Ask
     from runyard.clusters.profile import Profile
     from runyard.config.request import Request
     from runyard.schedulers.doctor import Doctor
@@ -187,10 +188,10 @@ class Slurm(Scheduler):
 
         return mind_maintenance(request, self._environ)
 
-    def doctor(self) -> Doctor:
+    def doctor(self, ask: Ask | None = None, user: str | None = None) -> Doctor:
         from runyard.schedulers.slurm.doctor.doctor import SlurmDoctor
 
-        return SlurmDoctor(self._environ)
+        return SlurmDoctor(self._environ, ask, user)
 
     def allocation_words(self, header: Header) -> list[str]:
         return allocations.allocation_words(header)

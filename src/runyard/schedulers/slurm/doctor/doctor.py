@@ -9,16 +9,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from runyard.clusters.asking import asker
+from runyard.clusters.asking import Answer, Ask, asker, recording
 from runyard.clusters.findings import Finding
 from runyard.clusters.place import Recognised
 from runyard.clusters.profile import Profile
+from runyard.clusters.stand_ins import StandIns
 from runyard.config.request import Request
 from runyard.schedulers.doctor import Outcome
 from runyard.schedulers.slurm.doctor.checks import check_slurm
 from runyard.schedulers.slurm.doctor.draft import draft, draft_name
 from runyard.schedulers.slurm.doctor.node_checks import check_nodes
 from runyard.schedulers.slurm.doctor.probe_job import run_probe
+from runyard.schedulers.slurm.doctor.shared_answers import without_names
 from runyard.schedulers.slurm.facts import gather
 from runyard.schedulers.slurm.header import option_words, put_together
 from runyard.schedulers.slurm.settings import GPU_OPTIONS
@@ -28,9 +30,14 @@ _SECONDS = 300.0
 
 
 class SlurmDoctor:
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, environ: Mapping[str, str], ask: Ask | None = None, user: str | None = None
+    ) -> None:
         self._environ = environ
-        self._facts = gather(asker(environ), _user(environ))
+        self._asked: list[tuple[tuple[str, ...], Answer]] = []
+        noting = recording(ask or asker(environ), self._asked)
+        self.user = user or _user(environ)
+        self._facts = gather(noting, self.user)
 
     @property
     def is_here(self) -> bool:
@@ -42,6 +49,28 @@ class SlurmDoctor:
 
     def check(self, profile: Profile, here: Recognised) -> Iterator[Finding]:
         return check_slurm(self._facts, profile, here)
+
+    def share(self, names: StandIns) -> list[dict[str, Any]]:
+        own = f"user={self.user}"
+        stand_in = f"user={names.of('user', self.user)}"
+        answers = [
+            (
+                [stand_in if word == own else word for word in words],
+                answer,
+                without_names(words, answer.text, names),
+            )
+            for words, answer in self._asked
+        ]
+        # What commands complain of comes last: by then every name is known.
+        return [
+            {
+                "command": " ".join(words),
+                "answer": text,
+                "trouble": names.values(answer.trouble),
+                "is_missing": answer.is_missing,
+            }
+            for words, answer, text in answers
+        ]
 
     def look_from_inside(
         self,
