@@ -19,7 +19,9 @@ from tests.slurm.yard import Yard, open_yard
 pytestmark = [pytest.mark.slurm, pytest.mark.clients]
 
 # Slurm's TERM reaches the job's script and agent alone, and KILL comes as late as on most clusters.
-SPEC = ClusterSpec(nodes=1, cpus=16, gpus=0, accounting=False, proctrack="pgid", kill_wait=30)
+SPEC = ClusterSpec(
+    nodes=1, cpus=max(16, 2 * AT_ONCE), gpus=0, accounting=False, proctrack="pgid", kill_wait=30
+)
 whole = pytest.mark.skipif(not IS_WHOLE, reason="RUNYARD_ALL_CUTS=1: a minute and more a cut")
 
 

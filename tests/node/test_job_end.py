@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -78,6 +80,23 @@ def test_a_machine_that_has_no_slurm_after_all_has_no_end(monkeypatch: pytest.Mo
     assert find_end(None, {"SLURM_JOB_ID": "77"}, NOW) is None
     # Nor does a controller that is away say when: then it is what was asked for.
     assert find_end(None, {"SLURM_JOB_ID": "77"}, NOW, limit=90) == NOW + 90
+    # Counted from the script's beginning: a slow profile and staging took their part of it.
+    assert find_end(None, {"SLURM_JOB_ID": "77"}, NOW, limit=90, age=40) == NOW + 50
+    assert find_end(None, {"SLURM_JOB_ID": "77"}, NOW, limit=90, age=4000) == NOW + 90
+
+
+def test_an_agent_counts_its_time_from_its_scripts_beginning() -> None:
+    """Where the scheduler does not say when the job ends."""
+    ask = (
+        "from runyard.node.agent.options import read_end; "
+        "print(read_end({}, 300.0).seconds_left(__import__('time').time()))"
+    )
+    shell = f'sleep 2; "{sys.executable}" -c "{ask}"; :'
+    environ = {name: value for name, value in os.environ.items() if "SLURM" not in name}
+    shown = subprocess.run(
+        ["bash", "-c", shell], env=environ, capture_output=True, text=True, check=True
+    ).stdout
+    assert 0 < float(shown) <= 298
 
 
 def test_the_grace_is_two_minutes_or_a_tenth() -> None:

@@ -53,15 +53,17 @@ def find_end(
     environ: Mapping[str, str],
     now: float,
     limit: float | None = None,
+    age: float = 0.0,
 ) -> float | None:
     """The soonest of what was asked for and what the scheduler says.
 
-    `limit`: how long the job may take, where the scheduler does not say when it ends: its
-    controller may be away, and the job runs all the same.
+    `limit`: how long the job may take, and `age`: how long its script has run, where the scheduler
+    does not say when it ends: its controller may be away, and the job runs all the same.
     """
     of_job = this_job(environ).find_end()
     if of_job is None and limit is not None:
-        of_job = now + limit
+        # A script that is older than its job may be is somebody else's process.
+        of_job = now + limit - (age if age < limit else 0.0)
     requested = None if seconds is None else now + seconds
     return min((end for end in (requested, of_job) if end is not None), default=None)
 

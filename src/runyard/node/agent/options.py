@@ -66,11 +66,14 @@ def shown(options: dict[str, str]) -> Show | None:
 
 def read_end(options: dict[str, str], limit: float | None) -> JobEnd:
     from runyard.node.agent.job_end import JobEnd, find_end
+    from runyard.node.system.processes import age_of
 
     now = time.time()
     seconds = float(options["time"]) if "time" in options else None
     grace = float(options["grace"]) if "grace" in options else None
-    return JobEnd(find_end(seconds, os.environ, now, limit), now, grace)
+    # The script began before its login shell's profile, modules and data.
+    age = 0.0 if limit is None else age_of(os.getppid())
+    return JobEnd(find_end(seconds, os.environ, now, limit, age), now, grace)
 
 
 def read_options(words: list[str]) -> dict[str, str]:

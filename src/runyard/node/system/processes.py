@@ -42,6 +42,15 @@ def start_time(pid: int) -> str | None:
     return None if fields[0] in (b"Z", b"X") else fields[19].decode()
 
 
+def age_of(pid: int) -> float:
+    """For how many seconds a process has been there; 0 where the kernel does not say."""
+    began = start_time(pid)
+    with contextlib.suppress(OSError, ValueError, TypeError), open("/proc/uptime") as file:  # noqa: PTH123
+        ticks = float(began or "")
+        return max(0.0, float(file.read().split()[0]) - ticks / os.sysconf("SC_CLK_TCK"))
+    return 0.0
+
+
 def _start_time_by_ps(pid: int) -> str | None:
     import subprocess
 
