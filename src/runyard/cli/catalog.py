@@ -30,7 +30,7 @@ GROUPS = {
     },
     "end and tidy": {
         "cancel": "end a sweep, a run or a job",
-        "delete": "delete runs for good",
+        "delete": "delete runs; the trash keeps them for 30 days",
         "clean": "remove what no job needs: copies of code, old logs, leftovers",
     },
     "cluster and server": {
