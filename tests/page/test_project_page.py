@@ -146,6 +146,28 @@ def test_many_runs_are_archived_moved_and_saved_with_a_way_back(page: Page, yard
     expect(page.locator(".run-link")).to_have_count(12)
 
 
+def test_many_runs_are_renamed_by_a_pattern_with_a_way_back(page: Page, yard: Yard) -> None:
+    for name in ("run-6", "run-7"):
+        page.get_by_role("checkbox", name=f"Select {name}", exact=True).check()
+    page.get_by_role("button", name="More for the selected runs").click()
+    page.get_by_role("menuitem", name="Rename").click()
+    pattern = page.get_by_role("textbox", name="Name", exact=True)
+    expect(pattern).to_have_value("{name}")
+    pattern.fill("{n}: {name}")
+    expect(page.get_by_role("list", name="New names").locator("li")).to_have_text(
+        ["1: run-7", "2: run-6"]
+    )
+    # No column of it is shown: it is asked for.
+    pattern.fill("lr {config.lr} of {name}")
+    page.keyboard.press("Enter")
+    expect(page.locator(".toast", has_text="2 runs renamed")).to_be_visible()
+    assert yard.api.run(f"{yard.me()}/wide/r6")["name"] == "lr 0.6 of run-6"
+    expect(page.locator(".run-link", has_text="lr 0.7 of run-7")).to_be_visible()
+    page.locator(".toast", has_text="renamed").get_by_role("button", name="Undo").click()
+    expect(page.locator(".run-link", has_text=re.compile("^run-7$"))).to_be_visible()
+    assert yard.api.run(f"{yard.me()}/wide/r6")["name"] == "run-6"
+
+
 def test_loading_failed_and_absent_are_told_apart(page: Page) -> None:
     held: list[Route] = []
     server = {"is": "slow"}

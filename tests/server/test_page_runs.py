@@ -132,6 +132,20 @@ def test_many_runs_are_tagged_at_once(client: Client, upsert: Upsert) -> None:
     assert client.get(RUNS).json()["columns"]["tags"] == [["good"]] * 3
 
 
+def test_many_runs_are_renamed_at_once(client: Client, upsert: Upsert) -> None:
+    for number in range(3):
+        upsert(name=f"run{number}")
+    upsert(name="other", project="fish")
+    keys = [*keys_of(client).values()]
+    path = "/api/projects/ada/birds/rename"
+    strangers = [9999, 1 + max(keys)]
+    names = ["c", "b", "a", "no", "no"]
+    assert client.post(path, {"runs": keys + strangers, "names": names}).json() == {"changed": 3}
+    assert client.get(RUNS).json()["columns"]["name"] == ["c", "b", "a"]
+    for wrong in ({"runs": keys, "names": ["a"]}, {"runs": keys[:1], "names": [""]}):
+        assert client.post(path, wrong).status == 400
+
+
 def test_groups_by_fields_and_by_everything_but_the_seed(client: Client, upsert: Upsert) -> None:
     for number in range(6):
         upsert(

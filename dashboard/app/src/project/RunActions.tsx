@@ -2,7 +2,7 @@
 // the table shows: what the search hides is never changed.
 
 import { useMemo, useState } from "preact/hooks";
-import { patch, post } from "../api";
+import { post } from "../api";
 import { Dialog } from "../components/Dialog";
 import { Icon } from "../components/Icon";
 import { Menu, Popover } from "../components/Menu";
@@ -11,6 +11,7 @@ import { plural } from "../format";
 import { saveTable } from "./export";
 import type { Run } from "./runs";
 import { isAlive } from "./runs";
+import { nameAll, Rename } from "./Rename";
 import { ConfirmDelete, TrashDialog, trashRuns } from "./Trash";
 import type { ProjectData } from "./useProject";
 import { change, type ProjectView } from "./view";
@@ -22,7 +23,7 @@ export interface Editing {
   unseen: number;
   select: (keys: number[]) => void;
   toggle: (key: number) => void;
-  rename: (run: Run) => void;
+  rename: (runs: readonly Run[]) => void;
   tag: (keys: number[], add: string[], remove: string[]) => Promise<void>;
   /** Asks first, with their number and names. */
   remove: (keys: number[]) => void;
@@ -34,7 +35,7 @@ export interface Editing {
 
 /** Runs with this tag are out of sight, unless the search names it. */
 export const ARCHIVED = "archived";
-type Window = { kind: "rename"; run: Run } | { kind: "remove" | "move"; runs: Run[] } | { kind: "trash" };
+type Window = { kind: "rename" | "remove" | "move"; runs: readonly Run[] } | { kind: "trash" };
 
 /** The selection, and the changes that the page makes. */
 export function useEditing(data: ProjectData): { editing: Editing; dialog: preact.JSX.Element | null } {
@@ -67,7 +68,7 @@ export function useEditing(data: ProjectData): { editing: Editing; dialog: preac
         if (!next.delete(key)) next.add(key);
         setChosen(next);
       },
-      rename: (run) => setOpen({ kind: "rename", run }),
+      rename: (runs) => setOpen({ kind: "rename", runs }),
       tag: async (keys, add, remove) => {
         // Back to what each run had: some may have had the tag before.
         const had = add.concat(remove).map((tag) => [tag, runsOf(keys).filter((run) => run.tags.includes(tag)).map((run) => run.key)] as const);
@@ -91,18 +92,18 @@ export function useEditing(data: ProjectData): { editing: Editing; dialog: preac
       stop: (keys) => void attempt(post(`${data.path}/stop`, { runs: keys }), `${plural(keys.length, "run")} asked to stop`),
     };
   }, [data.list, data.path, data.changed, selected, chosen, unseen]);
-  const rename = (run: Run, name: string) => {
+  const rename = async (runs: readonly Run[], pattern: string) => {
     close();
-    const set = (next: string) => {
-      data.list.patch(run.key, { name: next });
+    const names = await attempt(nameAll(data.path, runs, pattern));
+    if (!names) return;
+    const set = async (next: readonly string[]) => {
+      const done = await attempt(post(`${data.path}/rename`, { runs: runs.map((run) => run.key), names: next }));
+      if (done) runs.forEach((run, at) => data.list.patch(run.key, { name: next[at]! }));
       data.changed();
-      return attempt(patch(`api/runs/${run.key}`, { name: next }));
+      return done;
     };
-    void set(name).then((done) => {
-      if (done) return sayWithUndo(`Renamed to ${name}`, () => void set(run.name));
-      data.list.patch(run.key, { name: run.name });
-      data.changed();
-    });
+    const before = runs.map((run) => run.name);
+    if (await set(names)) sayWithUndo(runs.length > 1 ? `${plural(runs.length, "run")} renamed` : `Renamed to ${names[0]}`, () => void set(before));
   };
   const remove = (runs: readonly Run[]) => {
     close();
@@ -127,7 +128,7 @@ export function useEditing(data: ProjectData): { editing: Editing; dialog: preac
   };
   const dialog =
     open?.kind === "rename" ? (
-      <Ask title="Rename" label="Name" value={open.run.name} verb="Rename" close={close} save={(name) => rename(open.run, name)} />
+      <Rename runs={open.runs} close={close} save={(pattern) => void rename(open.runs, pattern)} />
     ) : open?.kind === "move" ? (
       <Ask title={`Move ${plural(open.runs.length, "run")} to another project`} label="Project" value="" verb="Move" close={close} save={(name) => move(open.runs, name)} />
     ) : open?.kind === "remove" ? (
@@ -179,7 +180,7 @@ function OpenMenu({ run, view, editing }: { run: Run; view: ProjectView; editing
       button={<Icon name="more" size={14} />}
       items={[
         { says: isPinned ? "Unpin" : "Pin to the top", icon: "pin", act: () => change.pinned(isPinned ? without : [...view.pinned, run.key]) },
-        { says: "Rename", icon: "edit", act: () => editing.rename(run) },
+        { says: "Rename", icon: "edit", act: () => editing.rename([run]) },
         ...(isAlive(run) ? [{ says: "Ask to stop", icon: "close" as const, act: () => editing.stop([run.key]) }] : []),
         { says: run.tags.includes(ARCHIVED) ? "Take out of the archive" : "Archive", icon: "save", act: () => editing.archive([run.key]) },
         { says: "Delete", icon: "trash", dangerous: true, act: () => editing.remove([run.key]) },
@@ -216,7 +217,7 @@ export function SelectionBar({ data, editing }: BarProps) {
         class=""
         button={<Icon name="more" size={14} />}
         items={[
-          ...(keys.length === 1 ? [{ says: "Rename", icon: "edit" as const, act: () => editing.rename(runs[0]!) }] : []),
+          { says: "Rename", icon: "edit", act: () => editing.rename(runs) },
           { says: runs.length && runs.every((run) => run.tags.includes(ARCHIVED)) ? "Take out of the archive" : "Archive", icon: "save", act: () => editing.archive(keys) },
           { says: "Move to another project", icon: "right", act: () => editing.move(keys) },
           { says: alive.length ? `Ask ${plural(alive.length, "run")} to stop` : "None is running", act: alive.length ? () => editing.stop(alive) : null },

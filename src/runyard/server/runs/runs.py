@@ -208,6 +208,17 @@ def edit_run(db: Connection, key: int, changes: Mapping[str, Any]) -> None:
     update(db, key, **columns)
 
 
+def rename_runs(db: Connection, project: int, names: Mapping[int, str]) -> int:
+    """Those runs that are the project's; how many they are."""
+    rows = db.execute(
+        "SELECT key FROM runs WHERE project = ? AND key IN (SELECT value FROM json_each(?))",
+        (project, json.dumps(list(names))),
+    ).fetchall()
+    for row in rows:
+        edit_run(db, row["key"], {"name": names[row["key"]]})
+    return len(rows)
+
+
 def change_tags(
     db: Connection, project: int, keys: Sequence[int], add: Collection[str], remove: Collection[str]
 ) -> int:

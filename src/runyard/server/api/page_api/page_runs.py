@@ -25,8 +25,9 @@ from runyard.server.listing import run_groups
 from runyard.server.listing.field_paths import Field, UnknownField, find_field
 from runyard.server.listing.run_listing import read_columns
 from runyard.server.people.permissions import RUNS
-from runyard.server.runs.runs import change_tags, edit_run
+from runyard.server.runs.runs import change_tags, edit_run, rename_runs
 from runyard.server.store.changes import Kind
+from runyard.server.store.sql import Row
 from runyard.shapes.projects import RunColumns, RunGroup
 from runyard.shapes.runs import Run
 
@@ -50,6 +51,14 @@ class TagChange:
     runs: list[int] = field(default_factory=list)
     add: list[str] = field(default_factory=list)
     remove: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Renaming:
+    """As many names as runs, in their order."""
+
+    runs: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
 
 
 Grouping = TypedDict(
@@ -119,14 +128,36 @@ async def edit(request: Request) -> Response:
 )
 async def tag_runs(request: Request) -> Response:
     """Add tags to runs, or take them off."""
-    project = await readable_project(request)
-    if not tracker_of(request).accounts.may_write(request.scope["caller"], project["entity"]):
-        raise HttpError(403, f"the runs of {project['entity']!r} are not yours to write to")
+    project = await _own_project(request)
     body = await arguments.read(request, TagChange)
     changed = await tracker_of(request).write(
         change_tags, project["key"], body.runs, body.add, body.remove
     )
     return answer({"changed": changed})
+
+
+@api.post(
+    "/api/projects/{entity}/{project}/rename",
+    body=Renaming,
+    answer={"changed": int},
+    tag="projects",
+)
+async def rename_many(request: Request) -> Response:
+    """Give runs other names, all at once."""
+    project = await _own_project(request)
+    body = await arguments.read(request, Renaming)
+    if len(body.runs) != len(body.names) or not all(body.names):
+        raise HttpError(400, "give as many `names` as `runs`; a run needs a name")
+    names = dict(zip(body.runs, body.names, strict=True))
+    changed = await tracker_of(request).write(rename_runs, project["key"], names)
+    return answer({"changed": changed})
+
+
+async def _own_project(request: Request) -> Row:
+    project = await readable_project(request)
+    if not tracker_of(request).accounts.may_write(request.scope["caller"], project["entity"]):
+        raise HttpError(403, f"the runs of {project['entity']!r} are not yours to write to")
+    return project
 
 
 @api.post(
