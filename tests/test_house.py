@@ -57,7 +57,6 @@ SMALL = {
     "clusters/environment_kinds": "every command loads it, without the rest of the profiles",
     "clusters/findings": "what all parts of the doctor answer with, and import",
     "schedulers/errors": "what every scheduler raises, and callers catch",
-    "schedulers/gridengine/script_words": "the counterpart of Slurm's module of the name",
     "schedulers/gridengine/settings": "the counterpart of Slurm's module of the name",
     "schedulers/local/inside": "runs in jobs: the standard library only",
     "search/engines/choose": "imports all engines, which do not know each other",
