@@ -106,7 +106,7 @@ def test_runs_are_renamed_tagged_hidden_compared_and_deleted_with_a_way_back(
     page.get_by_role("menuitem", name="Rename", exact=True).click()
     page.get_by_role("textbox", name="Name", exact=True).fill("the best one")
     # The page shows the new name at once; the server has it when it has answered.
-    with page.expect_response(lambda it: it.request.method == "PATCH"):
+    with page.expect_response(lambda it: it.url.endswith("/rename")):
         page.get_by_role("textbox", name="Name", exact=True).press("Enter")
     expect(page.get_by_role("link", name="the best one", exact=True)).to_be_visible()
 
