@@ -146,6 +146,7 @@ ROUTES: Mapping[str, Door] = {
     "GET /api/trash": Door(KEY),
     "POST /api/trash/restore": Door(WRITES, bodies=[{"runs": ["$trashed"]}], ends=True),
     "POST /api/trash/delete": Door(WRITES, bodies=[{"runs": ["$trashed_too"]}], ends=True),
+    f"POST {_PROJECT}/media": Door(READS, bodies=[{"runs": ["$run"]}]),
     f"POST {_PROJECT}/rename": Door(WRITES, bodies=[{"runs": ["$run"], "names": ["new"]}]),
     f"POST {_PROJECT}/tags": Door(WRITES, bodies=[{"runs": ["$run"], "add": ["new"]}]),
     f"POST {_PROJECT}/groups": Door(

@@ -146,6 +146,19 @@ def test_many_runs_are_renamed_at_once(client: Client, upsert: Upsert) -> None:
         assert client.post(path, wrong).status == 400
 
 
+def test_runs_that_have_media_of_a_name(client: Client, upsert: Upsert) -> None:
+    image = {"_type": "image-file", "path": "media/x.png"}
+    summaries = [{"a": image}, {"loss": 1, "_type": "no"}, {"a": image, "deep": {"b": image}}, {}]
+    for number, summary in enumerate(summaries):
+        upsert(name=f"run{number}", summaryMetrics=json.dumps(summary))
+    upsert(name="other", project="fish", summaryMetrics=json.dumps({"a": image}))
+    keys = keys_of(client)
+    path, order = "/api/projects/ada/birds/media", [keys[f"run{number}"] for number in (2, 3, 0, 1)]
+    told = client.post(path, {"runs": [9999, *order]}).json()
+    assert told == {"runs": {"a": [keys["run2"], keys["run0"]], "deep.b": [keys["run2"]]}}
+    assert client.post(path, {"runs": list(range(1001))}).status == 400
+
+
 def test_groups_by_fields_and_by_everything_but_the_seed(client: Client, upsert: Upsert) -> None:
     for number in range(6):
         upsert(

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from runyard.server.api.page_api.page_answers import readable_project
 from runyard.server.artifacts import artifacts, visibility
+from runyard.server.history.reading.project_keys import runs_with_media
+from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, readable_run, tracker_of
 from runyard.server.http.answers import HttpError, answer
 from runyard.server.http.routes import Endpoints
@@ -22,8 +26,14 @@ from runyard.server.store.sql import Row
 
 api = Endpoints("runs")
 
+_MOST_RUNS = 1000
 # Stands between the key of an image and that of its mask.
 _BETWEEN = "_wandb_delimeter_"
+
+
+@dataclass
+class SomeRuns:
+    runs: list[int] = field(default_factory=list)
 
 
 @api.get(
@@ -43,6 +53,23 @@ async def of_run(request: Request) -> Response:
             "boxes": _labels(_mapping(settings.get("bounding_box/class_labels"))),
         }
     )
+
+
+@api.post(
+    "/api/projects/{entity}/{project}/media",
+    RUNS,
+    body=SomeRuns,
+    answer={"runs": dict[str, list[int]]},
+    tag="projects",
+)
+async def of_runs(request: Request) -> Response:
+    """Which of these runs have media of which name, in the order that they are given."""
+    project = await readable_project(request)
+    body = await arguments.read(request, SomeRuns)
+    if len(body.runs) > _MOST_RUNS:
+        raise HttpError(400, f"more than {_MOST_RUNS} runs: ask for those that are shown")
+    found = await tracker_of(request).read(runs_with_media, project["key"], body.runs)
+    return answer({"runs": found})
 
 
 @api.get("/api/artifacts/of-client", RUNS, query={"id": str}, answer={"key": int, "entity": str})
@@ -92,11 +119,11 @@ def _table_key(settings: dict[str, Any]) -> str | None:
 
 def _arguments(fields: Any, depth: int) -> list[tuple[Any, Any]]:
     pairs: list[tuple[Any, Any]] = []
-    for field in fields if isinstance(fields, list) and depth < 5 else ():
-        named = _mapping(field).get("args")
+    for asked in fields if isinstance(fields, list) and depth < 5 else ():
+        named = _mapping(asked).get("args")
         for argument in named if isinstance(named, list) else ():
             pairs.append((_mapping(argument).get("name"), _mapping(argument).get("value")))
-        pairs += _arguments(_mapping(field).get("fields"), depth + 1)
+        pairs += _arguments(_mapping(asked).get("fields"), depth + 1)
     return pairs
 
 

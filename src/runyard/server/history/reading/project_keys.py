@@ -174,6 +174,23 @@ def _logged(db: Connection, project: int, keys: Sequence[int] | None) -> set[tup
     return logged
 
 
+def runs_with_media(db: Connection, project: int, keys: Sequence[int]) -> dict[str, list[int]]:
+    """Of these runs, those that have logged media of a name, in the order that they are given."""
+    rows = db.execute(
+        "SELECT key, summary FROM runs WHERE project = ? AND instr(summary, '\"_type\"') "
+        "AND key IN (SELECT value FROM json_each(?))",
+        (project, json.dumps(list(keys))),
+    ).fetchall()
+    summaries = {row["key"]: parse(row["summary"]) for row in rows}
+    found: dict[str, list[int]] = {}
+    for key in keys:
+        media: dict[str, str] = {}
+        _note({}, media, summaries.get(key, {}))
+        for name in media:
+            found.setdefault(name, []).append(key)
+    return found
+
+
 def _note(known: dict[str, Name], media: dict[str, str], content: Mapping[str, Any]) -> None:
     for name, value in _leaves("", content):
         if isinstance(value, dict) and isinstance(value.get("_type"), str):
