@@ -12,20 +12,11 @@ from typing import Any
 
 from runyard.server.tracker import Tracker
 from tests.doors.markers import marker
+from tests.doors.queries import AGENT, ALERT, FILE, FILES, LINK, REWIND, UPSERT, USE
 from tests.server.artifact_logger import Logger, digest_of, manifest_of, md5
 from tests.server.asgi import KEY, Client
 from tests.server.browsers import Visitor
 from tests.server.persons import Person, add_person, make_team
-
-LINK = "mutation ($input: I!) { linkArtifact(input: $input) { versionIndex } }"
-USE = "mutation ($input: I!) { useArtifact(input: $input) { artifact { id } } }"
-ALERT = "mutation ($input: I!) { notifyScriptableRunAlert(input: $input) { success } }"
-REWIND = "mutation ($input: I!) { rewindRun(input: $input) { rewoundRun { id } } }"
-AGENT = "mutation ($input: I!) { createAgent(input: $input) { agent { id } } }"
-UPSERT = """mutation ($input: I!) { upsertBucket(input: $input) { bucket { id } } }"""
-FILES = """query ($id: ID!) { artifact(id: $id) { currentManifest { id file { directUrl } }
-  files { edges { node { directUrl } } } } }"""
-FILE = """mutation ($input: I!) { createRunFiles(input: $input) { files { uploadUrl } } }"""
 
 
 def gid(kind: str, key: object) -> str:
@@ -150,8 +141,10 @@ def _runs(world: World, audience: str, person: Person, things: Belongings) -> No
         things.setdefault("run_gid", bucket)
         by_names = f"v1:{run_id}:{things['project']}:{things['entity']}"
         things.setdefault("run_v1_gid", gid("Run", by_names))
+        media = {"_type": text()}
         rows = [
-            json.dumps({"_step": step, things["metric"]: step, text(): text()}) for step in (0, 1)
+            json.dumps({"_step": step, things["metric"]: step, text(): text(), text(): media})
+            for step in (0, 1)
         ]
         stream = f"/files/{things['entity']}/{things['project']}/{run_id}/file_stream"
         event = json.dumps({"_runtime": 1, f"system.{text()}": 1.0})
