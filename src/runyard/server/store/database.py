@@ -60,7 +60,9 @@ class WriterTimes:
 
     def note(self, kind: str, began: Moment, handed_in: float | None = None) -> None:
         """A change that began then has just ended. Costs little: every post is measured."""
-        seconds, computed = perf_counter() - began[0], thread_time() - began[1]
+        # Read inside out: nobody computes for longer than it takes.
+        computed = thread_time() - began[1]
+        seconds = perf_counter() - began[0]
         times = self._kinds.get(kind)
         if times is None:
             times = self._kinds[kind] = Times()
