@@ -35,7 +35,7 @@ def share(texts: Mapping[str, str], file: Path, user: str, *findings: Finding) -
     doctor = SlurmDoctor({}, answers(texts), user)  # type: ignore[arg-type]
     write_shared(
         file, "slurm", doctor, ["login3", "login3.lab.example.edu"], findings, NODE,
-        containers=["apptainer"], cuda=["cuda/12.2"], force=True,
+        containers=["apptainer"], cuda=["cuda/12.2"],
     )  # fmt: skip
     return file.read_text()
 
@@ -132,7 +132,8 @@ def test_a_user_with_a_common_name_changes_no_other_word() -> None:
 
 
 def test_a_file_that_is_something_else(tmp_path: Path) -> None:
-    for content in ("", "[]", "{}", json.dumps({"scheduler": "slurm", "asked": [3]})):
+    for content in ("", "[]", "{}", json.dumps({"scheduler": "slurm", "asked": [3]}),
+                    json.dumps({"scheduler": "lsf", "asked": []})):  # fmt: skip
         (tmp_path / "file").write_text(content)
         with pytest.raises(UsageError, match="is no file of `runyard doctor --share`"):
             read_shared(tmp_path / "file")

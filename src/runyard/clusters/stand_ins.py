@@ -101,9 +101,9 @@ class StandIns:
     def values(self, value: Any) -> Any:
         """The same for every text in a JSON value."""
         if isinstance(value, dict):
-            return {name: self.values(one) for name, one in value.items()}
+            return {name: self.values(part) for name, part in value.items()}
         if isinstance(value, list | tuple):
-            return [self.values(one) for one in value]
+            return [self.values(part) for part in value]
         return self.text(value) if isinstance(value, str) else value
 
     def _host(self, name: str) -> str:

@@ -77,6 +77,9 @@ def examine(request: DoctorRequest, notify: Notify = ignore) -> Examination:
     """Look at everything; nothing is changed but by `write` and `share`."""
     if request.read is not None:
         return _examine_shared(read_shared(request.read), request)
+    if request.share is not None and request.share.exists() and not request.force:
+        # Said before anything is asked: a job may take minutes.
+        raise UsageError(f"{request.share} is there already", mend="name another, or add --force")
     flags = request.flags
     place = this_place()
     here = recognise(place)
@@ -99,14 +102,16 @@ def examine(request: DoctorRequest, notify: Notify = ignore) -> Examination:
         findings.append(
             Finding("compute nodes", "job", "skip", f"without {scheduler.title} there are none")
         )
-    found = Found(container_kinds(os.environ), cuda_modules(asker(os.environ), os.environ), answers)
     written, names = None, 0
+    if request.write or request.share is not None:
+        cuda = cuda_modules(asker(os.environ), os.environ)
+        site = Site(container_kinds(os.environ), cuda, answers)
     if request.write:
-        written = _write(_needed(doctor), place.hosts[0], found, force=request.force)
+        written = _write(_needed(doctor), place.hosts[0], site, force=request.force)
     if request.share is not None:
         names = write_shared(
-            request.share, scheduler.name, _needed(doctor), place.hosts, findings, found.node,
-            containers=found.containers, cuda=found.cuda, force=request.force,
+            request.share, scheduler.name, _needed(doctor), place.hosts, findings, site.node,
+            containers=site.containers, cuda=site.cuda,
         )  # fmt: skip
     facts = {} if doctor is None else doctor.facts
     return Examination(here, profile, findings, facts, answers, written, names)
@@ -124,13 +129,13 @@ def _examine_shared(shared: Shared, request: DoctorRequest) -> Examination:
         findings += doctor.check_nodes(Outcome(shared.node, job_id="1"), profile, folders)
     written = None
     if request.write:
-        found = Found(shared.containers, shared.cuda, shared.node)
-        written = _write(doctor, "shared", found, force=request.force)
+        site = Site(shared.containers, shared.cuda, shared.node)
+        written = _write(doctor, "shared", site, force=request.force)
     return Examination(here, profile, findings, doctor.facts, shared.node, written)
 
 
 @dataclass(frozen=True)
-class Found:
+class Site:
     """What a login node offers, and what a compute node answered."""
 
     containers: list[str]
@@ -151,13 +156,13 @@ def _needed(doctor: Doctor | None) -> Doctor:
     return doctor
 
 
-def _write(doctor: Doctor, host: str, found: Found, *, force: bool) -> Path:
+def _write(doctor: Doctor, host: str, site: Site, *, force: bool) -> Path:
     name, text = doctor.draft(
         host,
-        found.node if isinstance(found.node, dict) else None,
+        site.node if isinstance(site.node, dict) else None,
         date=time.strftime("%Y-%m-%d"),
-        containers=found.containers,
-        cuda=found.cuda,
+        containers=site.containers,
+        cuda=site.cuda,
     )
     folder = profile_folders()[-2]
     file = folder / f"{name}.yaml"

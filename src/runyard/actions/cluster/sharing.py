@@ -19,6 +19,7 @@ from runyard.clusters.findings import Finding
 from runyard.clusters.stand_ins import StandIns
 from runyard.errors import StateError, UsageError
 from runyard.home import write_whole
+from runyard.schedulers.choice import has_queue
 from runyard.schedulers.doctor import Doctor
 from runyard.version import __version__
 
@@ -60,11 +61,8 @@ def write_shared(
     *,
     containers: list[str],
     cuda: list[str],
-    force: bool,
 ) -> int:
     """How many names have a stand-in or are hidden."""
-    if file.exists() and not force:
-        raise UsageError(f"{file} is there already", mend="name another, or add --force")
     names = _names_here(hosts, node)
     content = {
         "about": _ABOUT,
@@ -76,7 +74,7 @@ def write_shared(
         "node": names.values(node),
         "containers": containers,
         "cuda": names.values(cuda),
-        "findings": [_finding(one, names) for one in findings],
+        "findings": [_finding(finding, names) for finding in findings],
     }
     try:
         write_whole(file, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
@@ -89,9 +87,11 @@ def read_shared(file: Path) -> Shared:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
         answers = {
-            one["command"]: Answer(one["answer"], one["trouble"], one["is_missing"])
-            for one in content["asked"]
+            asked["command"]: Answer(asked["answer"], asked["trouble"], asked["is_missing"])
+            for asked in content["asked"]
         }
+        if not has_queue(content["scheduler"]):
+            raise ValueError(f"no scheduler {content['scheduler']!r}")
         return Shared(
             content["scheduler"], content["user"], answers, content["node"],
             content["containers"], content["cuda"],

@@ -68,8 +68,8 @@ async def of_runs(request: Request) -> Response:
     body = await arguments.read(request, SomeRuns)
     if len(body.runs) > _MOST_RUNS:
         raise HttpError(400, f"more than {_MOST_RUNS} runs: ask for those that are shown")
-    found = await tracker_of(request).read(runs_with_media, project["key"], body.runs)
-    return answer({"runs": found})
+    by_name = await tracker_of(request).read(runs_with_media, project["key"], body.runs)
+    return answer({"runs": by_name})
 
 
 @api.get("/api/artifacts/of-client", RUNS, query={"id": str}, answer={"key": int, "entity": str})
