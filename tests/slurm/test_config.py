@@ -34,6 +34,7 @@ KillWait=2
 MinJobAge=3600
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
+MaxArraySize=1001
 SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=1,sched_interval=1,sched_min_interval=0
 PreemptType=preempt/partition_prio

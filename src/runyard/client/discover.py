@@ -30,8 +30,9 @@ from runyard.proof import LOOPBACK
 # A cold start on a slow network file system was seen to take this long in the worst case.
 START_SECONDS = 60.0
 _ANSWER_SECONDS = 5.0
-# A server that was told to stop finishes what it was asked before; it gives itself 5 s.
-_SILENCE_SECONDS = 8.0
+# A server that was told to stop finishes what it was asked before; it gives itself 5 s. One on a
+# busy login node may take a while to answer.
+_SILENCE_SECONDS = 20.0
 
 
 def find_server(home: Home) -> Api | None:
@@ -83,11 +84,12 @@ def start_server(
     """
     prepare(home)
     with _alone(home):
-        end = time.monotonic() + _SILENCE_SECONDS
+        begun = time.monotonic()
         while True:
             api = find_server(home)
             if api is not None:
                 return Found(api)
+            end = begun + (START_SECONDS if _is_starting(home) else _SILENCE_SECONDS)
             jobs = read_server_jobs(home)
             if jobs is None and not is_locked(home):
                 try:
@@ -238,6 +240,21 @@ def _is_out_of_reach(home: Home) -> bool:
     discovery = read_discovery(home)
     elsewhere = discovery is not None and discovery.hostname != socket.gethostname()
     return discovery is not None and elsewhere and discovery.listen in LOOPBACK
+
+
+def _is_starting(home: Home) -> bool:
+    """Whether the server that holds the folder has not said yet where it is.
+
+    The command that started it may be gone: then nobody else waits for its report.
+    """
+    discovery = read_discovery(home)
+    if discovery is None:
+        return is_locked(home)
+    return (
+        discovery.hostname == socket.gethostname()
+        and not is_ours(discovery, home)
+        and is_locked(home)
+    )
 
 
 def _may_live(discovery: Discovery, home: Home) -> bool:

@@ -91,10 +91,23 @@ class Bench:
     def look_inside(self, tasks: int | None = None) -> tuple[JobState, list[dict[str, Any]]]:
         """A job while it runs, and what each of its tasks knows of itself."""
         program = f"{shlex.quote(sys.executable)} -c {shlex.quote(_LOOK_INSIDE)}"
-        job_id = self.send(self.batch(f"{program}; sleep 2", tasks=tasks))
+        job_id = self.send(self.batch(f"{program}; {self.held}", tasks=tasks))
         running = self.wait([job_id], _is_running)[job_id]
+        self.release()
         assert self.ends(job_id).states == {"COMPLETED": tasks or 1}, self.output()
         return running, [json.loads(line) for line in self.output().splitlines()]
+
+    @property
+    def held(self) -> str:
+        """A command that goes on until `release`."""
+        return f"until [ -e {shlex.quote(str(self._gate))} ]; do sleep 0.2; done"
+
+    def release(self) -> None:
+        self._gate.touch()
+
+    @property
+    def _gate(self) -> Path:
+        return self.folder / "released"
 
     def ends(self, job_id: str) -> JobState:
         return self.wait([job_id], lambda job: not job.is_open)[job_id]
@@ -116,7 +129,7 @@ class SchedulerConformance:
         assert all(tasks.state.is_bad for tasks in job.tasks)
 
     def test_a_key_that_may_be_there_is_taken_once(self, bench: Bench) -> None:
-        batch = bench.batch("sleep 2")
+        batch = bench.batch(bench.held)
         first = bench.send(batch)
         again = bench.scheduler.submit(batch, may_be_there=True)
         assert (again.outcome, again.job_id) == ("taken", first)
@@ -149,17 +162,19 @@ class SchedulerConformance:
         assert bench.scheduler.poll([job_id])[job_id].states == {"COMPLETED": 1}
 
     def test_only_what_waits_is_cancelled_where_it_is_asked(self, bench: Bench) -> None:
-        first = bench.send(bench.batch("sleep 3"))
+        first = bench.send(bench.batch(bench.held))
         second = bench.send(replace(bench.batch("true"), after=first))
         bench.wait([first], _is_running)
         bench.scheduler.cancel([first, second], only_waiting=True)
         assert bench.ends(second).states == {"CANCELLED": 1}
+        bench.release()
         assert bench.ends(first).states == {"COMPLETED": 1}
 
     def test_a_job_waits_for_the_one_before_it_however_that_ends(self, bench: Bench) -> None:
-        first = bench.send(bench.batch("sleep 1; exit 1"))
+        first = bench.send(bench.batch(f"{bench.held}; exit 1"))
         second = bench.send(replace(bench.batch("true"), after=first))
         assert bench.scheduler.poll([second])[second].states == {"PENDING": 1}
+        bench.release()
         jobs = bench.wait([first, second], lambda job: not job.is_open)
         assert (jobs[first].states, jobs[second].states) == ({"FAILED": 1}, {"COMPLETED": 1})
         ended, started = jobs[first].tasks[0].end, jobs[second].tasks[0].start
@@ -176,9 +191,10 @@ class SchedulerConformance:
         assert bench.output().split() == ["task"] * 3
 
     def test_one_task_of_an_array_is_cancelled(self, bench: Bench) -> None:
-        job_id = bench.send(bench.batch("sleep 3", tasks=2))
+        job_id = bench.send(bench.batch(bench.held, tasks=2))
         bench.wait([job_id], lambda job: job.states == {"RUNNING": 2})
         bench.scheduler.cancel([f"{job_id}_2"])
+        bench.release()
         assert bench.ends(job_id).states == {"COMPLETED": 1, "CANCELLED": 1}
 
     def test_a_job_has_the_shells_variables_and_not_its_key(self, bench: Bench) -> None:
@@ -211,9 +227,10 @@ class SchedulerConformance:
 
     def test_of_an_array_the_tasks_that_wait_are_cancelled(self, bench: Bench) -> None:
         tasks = bench.scheduler.partitions()[0].cpus.total + 3
-        job_id = bench.send(bench.batch("sleep 4", tasks=tasks))
+        job_id = bench.send(bench.batch(bench.held, tasks=tasks))
         bench.wait([job_id], lambda job: {"RUNNING", "PENDING"} <= job.states.keys())
         bench.scheduler.cancel([job_id], only_waiting=True)
+        bench.release()
         states = bench.ends(job_id).states
         assert set(states) == {"COMPLETED", "CANCELLED"}
         # Slurm shows those that were cancelled while they waited as one.
