@@ -152,6 +152,19 @@ assert api.run("birds/run0").user.username == me.username
 crew = api.create_team("crew")
 assert crew.is_team and [member.username for member in crew.members] == [me.username]
 assert not crew.invite("nobody") and not crew.invite("a@b.c")
+robot = crew.create_service_account("nightly tests")
+assert (robot.name, robot.account_type) == ("crew-nightly-tests", "SERVICE")
+its = wandb.Api(api_key=robot.api_key)
+assert its.viewer.username == robot.name
+assert its.team("crew").create_service_account("one more") is None
+assert crew.load(force=True)["members"][-1].api_key is None, "it is told once"
+assert crew.members[-1].delete()
+try:
+    wandb.Api(api_key=robot.api_key).viewer
+except Exception as error:
+    assert "401" in str(error) or "not logged in" in str(error).lower(), error
+else:
+    raise AssertionError("the key of an account that is gone")
 assert crew.members[0].delete()
 assert crew.load(force=True)["members"] == []
 assert wandb.Api().viewer.teams == [me.username]

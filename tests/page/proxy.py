@@ -1,8 +1,8 @@
 """A proxy as JupyterHub's and Open OnDemand's: a path in front, which the server never sees.
 
 It cuts the beginning off the address, passes no upgrade on, and holds back what streams until it
-ends, which for an event stream is never; or it passes streams on and counts them. Over the standard
-library, one thread a connection.
+ends, which for an event stream is never; or it passes streams on and counts them, from some moment
+on. Over the standard library, one thread a connection.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ class Streams:
 
     open_now: int = 0
     opened: int = 0
+    passes: threading.Event = field(default_factory=threading.Event)
+    """Set when streams get through; those of before are held back for ever."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextlib.contextmanager
@@ -54,7 +56,7 @@ def proxy(target: str, prefix: str, streams: Streams | None = None) -> Iterator[
                 self.send_error(404, "outside of the proxied path")
                 return
             is_stream = "event-stream" in self.headers.get("Accept", "")
-            if is_stream and streams is None:
+            if is_stream and (streams is None or not streams.passes.is_set()):
                 closing.wait()
                 return
             upstream = http.client.HTTPConnection(host, timeout=60)

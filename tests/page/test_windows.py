@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -16,6 +17,8 @@ from tests.page.yard import Yard, open_yard
 pytestmark = pytest.mark.live
 
 WINDOWS = 10
+# RUNYARD_LONG_WINDOWS=1: they stay open for ten minutes.
+ROUNDS, PAUSE = (40, 15.0) if os.environ.get("RUNYARD_LONG_WINDOWS") else (1, 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +35,10 @@ def log_metric(yard: Yard, run: Any, name: str) -> None:
     yard.log(run, [{name: 1.0}, {name: 2.0}], start=int(time.time()))
 
 
-def sees(page: Page, metric: str) -> None:
+def sees(page: Page, metric: str, points: int = 2) -> None:
     chart = page.get_by_role("region", name=f"Chart of {metric}", exact=True)
     expect(chart.locator(".plot")).to_have_attribute("data-lines", "1")
+    expect(chart.locator(".plot")).to_have_attribute("data-points", str(points))
 
 
 def settled(streams: Streams, count: int) -> None:
@@ -57,6 +61,7 @@ def open_windows(context: BrowserContext, base: str, yard: Yard) -> list[Page]:
 
 def test_ten_windows_are_live_by_one_stream(yard: Yard, browser: Browser) -> None:
     streams = Streams()
+    streams.passes.set()
     runs = [make_run(yard, number) for number in range(WINDOWS)]
     with proxy(yard.url, "", streams) as base:
         context = browser.new_context()
@@ -68,9 +73,12 @@ def test_ten_windows_are_live_by_one_stream(yard: Yard, browser: Browser) -> Non
         for page, number in zip(pages, range(WINDOWS), strict=True):
             expect(page.get_by_text(f"run-{number}").first).to_be_visible()
         settled(streams, 1)
-        for page, run in zip(pages, runs, strict=True):
-            log_metric(yard, run, "first")
-            sees(page, "first")
+        for lap in range(ROUNDS):
+            for page, run in zip(pages, runs, strict=True):
+                log_metric(yard, run, "first")
+                sees(page, "first", points=2 * (lap + 1))
+            settled(streams, 1)
+            time.sleep(PAUSE)
         # Windows come and go; the others stay live.
         first.close()
         for page in pages[:4]:
@@ -81,3 +89,23 @@ def test_ten_windows_are_live_by_one_stream(yard: Yard, browser: Browser) -> Non
         settled(streams, 1)
         context.close()
         settled(streams, 0)
+
+
+def test_after_a_silence_the_stream_is_tried_again(yard: Yard, browser: Browser) -> None:
+    streams = Streams()
+    run = make_run(yard, WINDOWS)
+    with proxy(yard.url, "", streams) as base:
+        context = browser.new_context()
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
+        page.goto(login_link(yard.home, base=base))
+        page.locator("a.skip").wait_for(state="attached")
+        page.goto(f"{base}/{yard.me()}/p{WINDOWS}")
+        log_metric(yard, run, "first")
+        sees(page, "first")
+        assert streams.opened == 0
+        streams.passes.set()
+        settled(streams, 1)
+        log_metric(yard, run, "second")
+        sees(page, "second")
+        context.close()

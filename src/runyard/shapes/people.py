@@ -35,6 +35,8 @@ class User(TypedDict):
     created_at: float
     keys: int
     teams: list[str]
+    service: str | None
+    """What a service account is for; None of a person."""
 
 
 class Key(TypedDict):

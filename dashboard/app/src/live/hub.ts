@@ -24,6 +24,9 @@ interface Listener extends Watch {
 // A stream says something every 15 s, if only a comment; the first event comes at once.
 const FIRST_WORD = 4_000;
 const BETWEEN_ASKING = 2_000;
+// The silence may have been a busy server's: the stream is tried again, each time a while later.
+const FIRST_RETRY = 15_000;
+const LAST_RETRY = 600_000;
 const LONGEST_PAUSE = 30_000;
 // A stream that the server ends is asked for again, but not in a hurry.
 const BETWEEN_STREAMS = 500;
@@ -37,6 +40,8 @@ export class Hub {
   private headers: Record<string, string> = {};
   private state: LiveState = "live";
   private streamsWork: boolean | null = null;
+  private retry = FIRST_RETRY;
+  private retryAt = 0;
   private stream = new AbortController();
   private isRunning = false;
   private timer = 0;
@@ -69,7 +74,7 @@ export class Hub {
     await sleep(SETTLING);
     while (this.listeners.size) {
       try {
-        if (this.streamsWork === false) {
+        if (this.streamsWork === false && Date.now() < this.retryAt) {
           await this.pollAll();
           await sleep(BETWEEN_ASKING);
         } else await this.readStream();
@@ -94,19 +99,26 @@ export class Hub {
     try {
       const words = [...this.listeners.values()].map(({ id, watched, revision }) => ["watch", queryOf({ ...watched, id, since: revision })]);
       const response = await this.ask(new URLSearchParams(words), stream.signal, "text/event-stream");
-      this.tell("live");
       for await (const news of eventsOf(response)) {
         this.streamsWork = true;
+        this.retry = FIRST_RETRY;
+        this.tell("live");
         clearTimeout(silence);
         this.pass(news.watch!, news);
       }
       await sleep(BETWEEN_STREAMS);
     } catch (error) {
-      if (isSilent) this.streamsWork = false;
+      if (isSilent) this.pollForNow();
       else if (!stream.signal.aborted) throw error;
     } finally {
       clearTimeout(silence);
     }
+  }
+
+  private pollForNow(): void {
+    this.streamsWork = false;
+    this.retryAt = Date.now() + this.retry;
+    this.retry = Math.min(LAST_RETRY, this.retry * 2);
   }
 
   private async pollAll(): Promise<void> {

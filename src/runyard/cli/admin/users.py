@@ -22,7 +22,9 @@ from runyard.errors import UsageError
 
 _COLUMNS: Columns = {
     "USER": "name",
-    "ROLE": lambda user: "admin" if user["admin"] else "user",
+    "ROLE": lambda user: (
+        "admin" if user["admin"] else "user" if user["service"] is None else "service"
+    ),
     "KEYS": lambda user: str(user["keys"]),
     "SINCE": lambda user: ago(user["created_at"]),
     "TEAMS": lambda user: ", ".join(user["teams"]) or "-",

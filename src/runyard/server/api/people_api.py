@@ -195,7 +195,7 @@ async def add_team(request: Request) -> Response:
 @api.delete("/api/teams/{team}", access=Access.CONFIRMED)
 async def remove_team(request: Request) -> Response:
     """Give up a team."""
-    await _change(request, people.remove_team, _team(request))
+    await _change(request, invitations.end_team, _team(request), time.time())
     return answer({})
 
 
@@ -211,7 +211,7 @@ async def add_member(request: Request) -> Response:
 async def remove_member(request: Request) -> Response:
     """Let somebody go, or take an invitation back; leave or decline, for oneself."""
     team, user = request.path_params["team"], request.path_params["user"]
-    await _change(request, invitations.let_go, team, user, caller_of(request))
+    await _change(request, invitations.let_go, team, user, caller_of(request), time.time())
     return answer({})
 
 

@@ -52,5 +52,12 @@ RUNS_MUTATIONS: frozenset[str] = frozenset(
 )
 
 WHOLE_MUTATIONS: frozenset[str] = frozenset(
-    {"generateApiKey", "deleteApiKey", "createTeam", "createInvite", "deleteInvite"}
+    {
+        "generateApiKey",
+        "deleteApiKey",
+        "createTeam",
+        "createInvite",
+        "deleteInvite",
+        "createServiceAccount",
+    }
 )

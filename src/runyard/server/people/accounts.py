@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from sqlite3 import Connection
 from typing import Any, Concatenate
 
-from runyard.server.people import api_keys, people, permissions
+from runyard.server.people import api_keys, people, permissions, service_accounts
 from runyard.server.people import sessions as stored_sessions
 from runyard.server.people.api_keys import Key
 from runyard.server.people.permissions import ALL, Caller
@@ -40,6 +40,7 @@ class Accounts:
         self.addresses: Addresses
         self.sessions: Sessions
         self.codes = Codes()
+        self._service_keys: dict[tuple[int, str], str] = {}
 
     def open(self, key: str, port: int | None, secret: bytes) -> None:
         """Accept `key` as the owner's. `secret` signs addresses and sessions."""
@@ -134,6 +135,17 @@ class Accounts:
         made, loaded = await self._store.write(change)
         self._people.add(loaded.keys)
         return {**made, "key": key}
+
+    async def add_service_account(self, team: str, purpose: str, caller: Caller) -> str:
+        """Its name. `take_service_key` tells its key."""
+        key = new_key()
+        name = await self.change(service_accounts.add, team, purpose, key, caller, time.time())
+        self._service_keys[caller.key, name] = key
+        return name
+
+    def take_service_key(self, caller: Caller, name: str) -> str | None:
+        """The key of an account that the caller has just made: once."""
+        return self._service_keys.pop((caller.key, name), None)
 
     async def end_key(self, key_id: str, end: float) -> None:
         """Let a key that was handed out end then, whether it is used or not."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from sqlite3 import Connection
 from typing import Any
 
-from runyard.server.people import people, permissions
+from runyard.server.people import people, permissions, service_accounts
 from runyard.server.people.permissions import Caller
 from runyard.server.store.sql import fetch_column
 
@@ -36,17 +36,27 @@ def take_in(db: Connection, team: str, user: str, caller: Caller, now: float) ->
         raise people.Missing(f"there is no team {team!r}")
 
 
-def let_go(db: Connection, team: str, user: str, caller: Caller) -> None:
+def let_go(db: Connection, team: str, user: str, caller: Caller, now: float) -> None:
     """End a membership or an invitation: one's own, or anybody's in a team of the caller's."""
     caller = _as_of_now(db, caller)
     may_manage = permissions.may_manage_team(caller, team)
     if not may_manage and user != caller.name:
         raise people.Missing(f"there is no team {team!r}")
-    if people.remove_member(db, team, user) or withdraw(db, team, user):
+    if people.remove_member(db, team, user):
+        service_accounts.remove(db, user, now)
+        return
+    if withdraw(db, team, user):
         return
     # The same for a name that nobody has.
     no_member = f"{user!r} is not in the team {team!r}"
     raise people.Missing(no_member if may_manage else f"there is no team {team!r}")
+
+
+def end_team(db: Connection, team: str, now: float) -> None:
+    """The runs stay; the admin has them from then on."""
+    for account in service_accounts.of_team(db, team):
+        people.remove_user(db, account, now)
+    people.remove_team(db, team)
 
 
 def of_user(db: Connection, user: str) -> list[dict[str, Any]]:

@@ -100,7 +100,7 @@ def find_user(db: Connection, name: str) -> Row:
 
 def list_users(db: Connection) -> list[dict[str, Any]]:
     rows = db.execute(
-        "SELECT name, admin, created_at, "
+        "SELECT name, admin, created_at, service, "
         "(SELECT count(*) FROM api_keys WHERE user = users.key AND expires_at IS NULL) AS keys, "
         "(SELECT group_concat(team, '/') FROM members WHERE user = users.key) AS teams "
         "FROM users WHERE removed_at IS NULL ORDER BY name"
@@ -149,7 +149,6 @@ def add_team(db: Connection, name: str, maker: str, now: float, *, adopt: bool) 
 
 
 def remove_team(db: Connection, name: str) -> None:
-    """The runs stay; the admin has them from then on."""
     if not db.execute("DELETE FROM teams WHERE name = ?", (name,)).rowcount:
         raise Missing(f"there is no team {name!r}")
 

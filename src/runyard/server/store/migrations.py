@@ -53,6 +53,7 @@ STEPS: tuple[str, ...] = (
     sweep_tables.PACKING,
     run_tables.COUNTED,
     process_tables.UNHEARD,
+    people_tables.SERVICE,
 )
 
 

@@ -57,6 +57,9 @@ ALTER TABLE api_keys ADD COLUMN retired TEXT;                        -- why it i
 # The first characters of a key, by which its owner tells it from others.
 KEY_STARTS = "ALTER TABLE api_keys ADD COLUMN starts TEXT;  -- NULL: made before this was stored"
 
+# Accounts of a team that programs log with.
+SERVICE = "ALTER TABLE users ADD COLUMN service TEXT;  -- what it is for; NULL: a person"
+
 # Browsers that are logged in to the page.
 SESSIONS = """
 CREATE TABLE page_sessions (

@@ -22,6 +22,8 @@ _FEATURES = (
     "USE_ARTIFACT_WITH_ENTITY_AND_PROJECT_INFORMATION",
 )
 _KEY = "ApiKey"
+SERVICE = "SERVICE"
+"""The type of an account that is no person's."""
 
 
 def queries(request: Request) -> Source:
@@ -37,7 +39,12 @@ def queries(request: Request) -> Source:
             and permissions.may_see(caller, user["name"], user["teams"])
         ]
         return connection(
-            edge(user["name"], user_fields(request, user["name"], user["admin"], user["teams"]))
+            edge(
+                user["name"],
+                user_fields(
+                    request, user["name"], user["admin"], user["teams"], service=user["service"]
+                ),
+            )
             for user in sorted(known, key=lambda user: (len(user["name"]), user["name"]))
         )
 
@@ -52,7 +59,14 @@ def queries(request: Request) -> Source:
     }
 
 
-def user_fields(request: Request, name: str, admin: bool, teams: Collection[str]) -> Source:
+def user_fields(
+    request: Request,
+    name: str,
+    admin: bool,
+    teams: Collection[str],
+    *,
+    service: str | None = None,
+) -> Source:
     """A user, with their keys for those who may manage them."""
 
     async def keys(_arguments: Arguments) -> Source:
@@ -70,7 +84,7 @@ def user_fields(request: Request, name: str, admin: bool, teams: Collection[str]
         # Nobody was ever asked for one.
         "email": "",
         "photoUrl": None,
-        "accountType": "USER",
+        "accountType": "USER" if service is None else SERVICE,
         "admin": admin,
         "flags": "{}",
         "deletedAt": None,

@@ -8,10 +8,12 @@ from typing import Any
 from runyard.server.artifacts import blobs
 from runyard.server.people import invitations, people, permissions
 from runyard.server.store.names import BadName
+from runyard.server.wandb_api.fields import account_fields
 from runyard.server.wandb_api.graphql.inputs import Arguments, opaque, text_of
 from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 
 _MEMBER = "Member"
+_REFUSED = (BadName, people.Missing, people.Taken, people.Needed)
 
 
 def queries(request: Request) -> Source:
@@ -51,13 +53,23 @@ def mutations(request: Request) -> Source:
         place, _, user = text_of(_MEMBER, arguments.text("id") or "").partition("/")
         if place != team:
             raise Refusal(f"this is no member of {team!r}")
-        await _change(request, invitations.let_go, team, user, request.caller)
+        await _change(request, invitations.let_go, team, user, request.caller, time.time())
         return {"success": True}
+
+    async def create_service_account(arguments: Arguments) -> Source:
+        team, purpose = _team(request, arguments), arguments.text("description") or ""
+        accounts = request.tracker.accounts
+        try:
+            name = await accounts.add_service_account(team, purpose, request.caller)
+        except _REFUSED as error:
+            raise Refusal(str(error)) from error
+        return {"user": account_fields.user_fields(request, name, False, [team], service=purpose)}
 
     return {
         "createTeam": create_team,
         "createInvite": create_invite,
         "deleteInvite": delete_invite,
+        "createServiceAccount": create_service_account,
     }
 
 
@@ -76,11 +88,17 @@ def _entity_fields(request: Request, name: str, *, is_here: bool) -> Source:
             return []
         team = await tracker.read(people.members_of, name)
         users = await tracker.read(people.list_users)
-        mine = [name] if team is None else team
+        mine = [user for user in users if user["name"] in ([name] if team is None else team)]
         invited = await tracker.read(invitations.of_team, name)
+        # The client takes the last one for the service account that it has just made.
+        services = sorted(
+            (user for user in mine if user["service"] is not None),
+            key=lambda user: float(user["created_at"]),
+        )
         return [
-            *(_member(name, user["name"]) for user in users if user["name"] in mine),
+            *(_member(name, user["name"]) for user in mine if user["service"] is None),
             *(_member(name, user, pending=True) for user in invited),
+            *(_service(request, name, user["name"]) for user in services),
         ]
 
     async def is_free(_arguments: Arguments) -> bool:
@@ -122,6 +140,18 @@ def _member(entity: str, user: str, *, pending: bool = False) -> Source:
     }
 
 
+def _service(request: Request, entity: str, name: str) -> Source:
+    def key(_arguments: Arguments) -> str | None:
+        return request.tracker.accounts.take_service_key(request.caller, name)
+
+    return {
+        **_member(entity, name),
+        "admin": False,
+        "accountType": account_fields.SERVICE,
+        "apiKey": key,
+    }
+
+
 def _team(request: Request, arguments: Arguments) -> str:
     team = arguments.text("entityName") or ""
     if not permissions.may_manage_team(request.caller, team):
@@ -132,5 +162,5 @@ def _team(request: Request, arguments: Arguments) -> str:
 async def _change(request: Request, change: Any, *args: Any, **more: Any) -> None:
     try:
         await request.tracker.accounts.change(change, *args, **more)
-    except (BadName, people.Missing, people.Taken, people.Needed) as error:
+    except _REFUSED as error:
         raise Refusal(str(error)) from error

@@ -44,9 +44,6 @@ MUTATIONS: Mapping[str, str] = {
     "enqueueSweepRun": "a scheduler of one's own is not taken here; `wandb.controller()` is, and "
     "so are `method: grid`, `random` and `bayes`",
     "deleteModel": "projects stay; `runyard delete` deletes runs",
-    "createServiceAccount": "a key is shown once, when it is made, and the client has no place for "
-    "it; `runyard users add NAME` makes an account and prints its key, and `runyard users teams "
-    "add TEAM NAME` lets it write what belongs to the team",
     "createUser": "users have no email addresses here; the owner of the server makes them with "
     "`runyard users add`",
     "completeMultipartUploadArtifact": "files come in one piece, so there is nothing to complete",
