@@ -37,6 +37,17 @@ make_venv() {
   fi
 }
 
+# A line every half minute, while something says nothing itself.
+with_signs_of_life() {
+  local began=$SECONDS code=0 signs
+  (while sleep 30; do say "still at it, after $((SECONDS - began)) s"; done) &
+  signs=$!
+  "$@" || code=$?
+  kill "$signs" 2>/dev/null
+  wait "$signs" 2>/dev/null || true
+  return "$code"
+}
+
 # uv takes a tenth of pip's time. What it cannot get, pip may: it has settings of its own.
 install_checkout() {
   local extra=$1 uv
@@ -73,8 +84,8 @@ make_environment() {
     say "making a private Python environment in .venv, with $python ($("$python" -V 2>&1))"
     make_venv "$python" || { rm -rf .venv; fail "could not make .venv"; }
   fi
-  say "installing runyard and what it needs into .venv (a minute or two, most of it download)"
-  install_checkout "$extra" || fail "the installation failed." \
+  say "installing runyard and what it needs into .venv: packages are downloaded and the page is built"
+  with_signs_of_life install_checkout "$extra" || fail "the installation failed." \
     "  try:  check the network (pip's own message is above), then this command again"
   printf '%s\n' "$wanted" >"$stamp"
 }

@@ -196,6 +196,29 @@ def charts(random: np.random.Generator) -> dict[str, object]:
     }
 
 
+def own_chart() -> dict[str, object]:
+    """A chart that we define ourselves: the newest clients can."""
+    api = wandb.Api()
+    if not hasattr(api, "create_custom_chart"):
+        return {}
+    bars = {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "data": {"name": "wandb"},
+        "title": "${string:title}",
+        "mark": "bar",
+        "encoding": {
+            "x": {"field": "${field:when}", "type": "ordinal"},
+            "y": {"field": "${field:much}", "type": "quantitative"},
+        },
+    }
+    chart = api.create_custom_chart(
+        api.default_entity, "rain", "Rain by month", "vega2", "private", bars
+    )
+    rain = wandb.Table(columns=["month", "rain.mm"], data=[["May", 40], ["June", 65], ["July", 20]])
+    fields = {"when": "month", "much": "rain.mm"}
+    return {"charts/own": wandb.plot_table(chart, rain, fields, {"title": "Rain"})}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shift", type=int, default=0, help="another bird for another run")
@@ -234,6 +257,7 @@ def main() -> None:
         run.log(
             {
                 **charts(random),
+                **own_chart(),
                 **films(folder),
                 **solids(folder),
                 "molecules/benzene": wandb.Molecule(

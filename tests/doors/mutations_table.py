@@ -55,6 +55,7 @@ MUTATIONS: Mapping[str, Mutation] = {
     "createInvite": Mutation(TEAM, [{"entityName": "$team", "username": "$user"}], free=("user",)),
     "deleteInvite": Mutation(TEAM, [{"entityName": "$team", "id": "$member_gid"}], ends=True),
     "createServiceAccount": Mutation(TEAM, [{"entityName": "$team", "description": "a CI"}]),
+    "createCustomChart": Mutation(ENTITY, [{"entity": "$entity", "name": "bars", "displayName": "Bars", "type": "vega2", "access": "PRIVATE", "spec": "{}"}]),
     "upsertModel": Mutation(ENTITY, [{"entityName": "$entity", "name": "$project"}]),
     "upsertBucket": Mutation(
         ENTITY,

@@ -12,6 +12,7 @@ _ENTITY = {
     "projects": "entity",
     "deleted_runs": "entity",
     "blobs": "entity",
+    "custom_charts": "entity",
     "users": "name",
     "teams": "name",
 }

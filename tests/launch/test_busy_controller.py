@@ -163,3 +163,14 @@ def test_jobs_one_by_one_are_spaced_where_the_site_wants_it(
 def test_no_slurm_is_said_in_words() -> None:
     with pytest.raises(SchedulerMissing, match="there is no Slurm here"):
         find_slurm({"PATH": "/nowhere"})
+
+
+def test_where_there_is_no_controller_the_advice_is_to_go_to_a_login_node(
+    stand_in: StandIn, tmp_path: Path
+) -> None:
+    stand_in("squeue", "true")
+    said = "resolve_ctls_from_dns_srv: res_nsearch error: Unknown host"
+    environ = stand_in("sbatch", f"echo 'sbatch: error: {said}' >&2; exit 1")
+    with pytest.raises(SchedulerError, match="no controller for this machine") as error:
+        submit(one_job(tmp_path), scheduler=Slurm(environ))
+    assert "on a login node" in str(error.value.mend)

@@ -14,7 +14,7 @@ from tests.page.gallery import PROJECT, log_gallery
 
 pytestmark = pytest.mark.live
 
-CHARTS = ("line", "scatter", "bar", "histogram", "series", "confusion", "roc")
+CHARTS = ("line", "scatter", "bar", "histogram", "series", "confusion", "roc", "own")
 SOLIDS = ("points", "kinds", "colours", "scene")
 # How many different colours a viewer's canvas has: one is an empty drawing.
 COLOURS = """(canvas) => {
@@ -71,6 +71,8 @@ def test_all_that_is_logged_is_drawn(yard: Home, place: str, open_page: OpenPage
     # Drawn means that there is something to see.
     line = panel(page, "charts/line").frame_locator("iframe").locator("canvas").first
     assert line.evaluate(COLOURS) > 10
+    own = panel(page, "charts/own").frame_locator("iframe").locator("canvas").first
+    assert own.evaluate(COLOURS) > 10
     figure = panel(page, "plotly").frame_locator("iframe")
     expect(figure.get_by_text("A hill")).to_be_visible()
 

@@ -20,8 +20,9 @@ def advised(ran: list[Any] | None = None, **given: Any) -> dict[str, Change]:
 
 
 def test_less_memory_than_was_asked() -> None:
-    assert advised()["--mem"].words == (
-        "ask --mem 6G instead of 32G: the most that was used is 4.9 GB; a smaller job starts sooner"
+    assert advised()["--memory"].words == (
+        "ask --memory 6G instead of 32G: "
+        "the most that was used is 4.9 GB; a smaller job starts sooner"
     )
 
 
@@ -30,7 +31,7 @@ def test_margins_are_the_users() -> None:
     use = use_of(one, [worker()], [], now=2 * HOUR)
     wide = Margins(memory=1.0, time=1.0)
     found = {change.option: change.better for change in changes([one], [use], wide)}
-    assert (found["--mem"], found["--time"]) == ("10G", "4h")
+    assert (found["--memory"], found["--time"]) == ("10G", "4h")
 
 
 def test_fewer_cpus_and_what_they_would_have_saved() -> None:
@@ -51,7 +52,7 @@ def test_less_time() -> None:
 
 def test_what_was_short_comes_first() -> None:
     found = list(advised(states={"OUT_OF_MEMORY": 1}).values())
-    assert (found[0].option, found[0].better, found[0].is_needed) == ("--mem", "48G", True)
+    assert (found[0].option, found[0].better, found[0].is_needed) == ("--memory", "48G", True)
     found = list(advised(states={"TIMEOUT": 1}).values())
     assert (found[0].option, found[0].better, found[0].is_needed) == ("--time", "1d12h", True)
 
@@ -94,5 +95,5 @@ def test_what_fits_is_left_alone() -> None:
 def test_where_nothing_was_asked_it_is_said_what_one_program_needs() -> None:
     ran = [effort(usage={"cpu_seconds": 2 * HOUR, "memory_peak": 3 * GIB})]
     found = {one.option: one.better for one in wishes(ran, now=HOUR)}
-    assert found == {"--cpus": "3", "--mem": "4G", "--time": "1h15m"}
+    assert found == {"--cpus": "3", "--memory": "4G", "--time": "1h15m"}
     assert wishes([], now=HOUR) == []

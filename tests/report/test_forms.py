@@ -46,7 +46,7 @@ def test_the_terminal_has_all_of_it_in_80_columns() -> None:
     shown = text(report())
     assert max(len(line) for line in shown.splitlines()) < 80
     assert "core-hours wasted      13.4 of 16.0" in shown
-    assert "- ask --mem 6G instead of 32G" in shown
+    assert "- ask --memory 6G instead of 32G" in shown
     assert re.search(r"CPU +8 cores +1.3 busy +16 %", shown)
     assert re.search(r"1 +run00007 +1 +0.7", shown)
     assert "The parameters explain 70 % of how loss differs over 12 trials" in shown

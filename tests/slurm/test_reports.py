@@ -125,7 +125,7 @@ def test_a_report_of_eighty_trials_is_what_sacct_and_proc_say(yard: Yard) -> Non
         "lr", "kind",
     }  # fmt: skip
     words = {one["option"]: one["words"] for one in group["changes"]}
-    assert "instead of 1G" in words["--mem"]
+    assert "instead of 1G" in words["--memory"]
     assert "instead of 30m" in words["--time"]
 
     pictures = yard.project / "results"

@@ -1,9 +1,11 @@
 """Runs a page of docs/tutorials: writes its files, types its commands, compares what they print.
 
 - a block with a `title` is a file of that name
-- a `bash` block is typed, and must end well; `# exit 1` in its first line says otherwise
+- a `bash` block is typed, and must end well, unless a comment in its first line says `exit code 1`
 - a `text` block holds what the commands before it print: each of its lines, in this order, with
   anything for `...` and other lines between them
+- a `console` block likewise, as one run printed it: words with a figure in them (numbers, times,
+  ids, names of trials) may be others, and so may bars
 
 A block of any other kind is only shown.
 """
@@ -17,7 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _FENCE = re.compile(r"^( *)```(\w*)(?: +title=\"([^\"]+)\")?[^\n]*\n(.*?)^\1```$", re.M | re.S)
-_ENDS_WITH = re.compile(r"# exit (\d+)\n")
+_ENDS_WITH = re.compile(r"# .*exit code (\d+)\n")
+# A figure, or a part of a bar.
+_VARIES = re.compile(r"\S*[\d▁-█]\S*")
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,8 @@ def run_tutorial(path: Path, folder: Path, environ: Mapping[str, str]) -> None:
             file.write_text(block.text)
         elif block.kind == "bash":
             said = _type(block.text, folder, environ, place)
-        elif block.kind == "text":
-            compare(block.text, said, place)
+        elif block.kind in ("text", "console"):
+            compare(block.text, said, place, is_sample=block.kind == "console")
 
 
 def _type(text: str, folder: Path, environ: Mapping[str, str], place: str) -> str:
@@ -67,14 +71,17 @@ def _type(text: str, folder: Path, environ: Mapping[str, str], place: str) -> st
     return done.stdout
 
 
-def compare(expected: str, said: str, place: str) -> None:
+def compare(expected: str, said: str, place: str, *, is_sample: bool = False) -> None:
     rest = said.splitlines()
     for line in filter(str.strip, expected.splitlines()):
-        pattern = ".*".join(re.escape(part.strip()) for part in line.split("..."))
+        shown = _VARIES.sub("...", line) if is_sample else line
+        pattern = ".*".join(re.escape(part.strip()) for part in shown.split("..."))
         # How wide a column is depends on what else stands in it.
         pattern = re.sub(r"(\\ )+", r"\\s+", pattern)
         for number, printed in enumerate(rest):
-            if re.search(pattern, printed):
+            # A number alone is one that was counted.
+            matches = re.fullmatch if line.strip().isdigit() else re.search
+            if matches(pattern, printed.strip()):
                 rest = rest[number + 1 :]
                 break
         else:

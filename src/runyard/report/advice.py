@@ -95,7 +95,7 @@ def wishes(attempts: Sequence[Effort], *, now: float, margins: Margins = DEFAULT
     if max(peaks, default=0):
         better = short_memory(round_memory(max(peaks) * (1 + margins.memory)))
         changes_wished.append(
-            Change("--mem", "", better, f"the most was {memory_text(max(peaks))}")
+            Change("--memory", "", better, f"the most was {memory_text(max(peaks))}")
         )
     if max(spans, default=0.0):
         better = short_time(round_time(max(spans) * (1 + margins.time)))
@@ -113,12 +113,12 @@ def _memory(jobs: Sequence[Job], uses: Sequence[Use], margins: Margins) -> Chang
     if _ended(jobs, "OUT_OF_MEMORY"):
         more = round_memory(requested * MORE_AFTER_FAILURE)
         why = "Slurm ended it for want of memory"
-        return Change("--mem", _as_asked(requested), short_memory(more), why, is_needed=True)
+        return Change("--memory", _as_asked(requested), short_memory(more), why, is_needed=True)
     better = round_memory(peak * (1 + margins.memory))
     if not peak or better * _MIB > (1 - WORTHWHILE) * requested:
         return None
     why = f"the most that was used is {memory_text(peak)}; a smaller job starts sooner"
-    return Change("--mem", _as_asked(requested), short_memory(better), why)
+    return Change("--memory", _as_asked(requested), short_memory(better), why)
 
 
 def _time(jobs: Sequence[Job], uses: Sequence[Use], margins: Margins) -> Change | None:

@@ -27,7 +27,7 @@ export function CustomChart({ chart, value, name, files }: Props) {
     return () => {
       over = true;
     };
-  }, [value.artifact_path, value.path, chart.preset]);
+  }, [value.artifact_path, value.path, chart.preset, JSON.stringify(chart.spec)]);
   if (!drawing) return <Loading />;
   if ("error" in drawing) {
     return (

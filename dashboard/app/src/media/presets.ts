@@ -73,6 +73,7 @@ export interface Drawing {
 
 /** What the viewer draws; null for a preset that somebody made on another server. */
 export function drawingOf(chart: ChartInfo, table: TableRows): Drawing | null {
+  if (chart.spec) return ownDrawing(chart.spec, chart, table);
   // Presets may differ in their version only by looks.
   const preset = PRESETS[chart.preset] ?? PRESETS[Object.keys(PRESETS).find((known) => known.replace(/\/v\d+$/, "") === chart.preset.replace(/\/v\d+$/, "")) ?? ""];
   if (!preset) return null;
@@ -80,4 +81,27 @@ export function drawingOf(chart: ChartInfo, table: TableRows): Drawing | null {
   const rows = table.data.map((cells) => Object.fromEntries(places.map(([field, place]) => [field, cells[place]])));
   const spec = preset((field) => String(chart.fields[field] ?? field), chart.strings, chart.fields);
   return { spec: { ...spec, ...(chart.strings.title && { title: chart.strings.title }) }, rows };
+}
+
+/** A chart that somebody defined: `${field:NAME}` and `${string:NAME}` in it are the run's to say. */
+function ownDrawing(spec: Spec, chart: ChartInfo, table: TableRows): Drawing {
+  const columns = table.columns.map((column) => plain(String(column)));
+  const rows = table.data.map((cells) => Object.fromEntries(columns.map((column, place) => [column, cells[place]])));
+  const filled = (text: string) =>
+    text.replace(/\$\{(field|string):([^}:]*)(?::([^}]*))?\}/g, (_all, kind: string, name: string, otherwise = "") =>
+      kind === "field" ? plain(String(chart.fields[name] ?? name)) : String(chart.strings[name] ?? otherwise),
+    );
+  return { spec: eachText(spec, filled) as Spec, rows };
+}
+
+/** Vega reads points and brackets in a field's name as steps into it. */
+function plain(column: string): string {
+  return column.replace(/[.[\]\\"']/g, "_");
+}
+
+function eachText(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === "string") return change(value);
+  if (Array.isArray(value)) return value.map((part) => eachText(part, change));
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, eachText(part, change)]));
 }

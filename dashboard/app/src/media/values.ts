@@ -37,6 +37,8 @@ export interface ChartInfo {
   fields: Record<string, string>;
   strings: Record<string, string>;
   table: string;
+  /** What somebody has defined on this server; null for W&B's presets. */
+  spec: Record<string, unknown> | null;
 }
 
 /** Names of classes by their number. */

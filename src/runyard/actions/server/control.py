@@ -91,6 +91,13 @@ def stop(home: Home, *, force: bool = False) -> ServerJobs | bool:
     return stop_server(home, force=force)
 
 
+def swept_by_agents(home: Home) -> list[str]:
+    """The ids of sweeps whose agents start the server again when they need it."""
+    api = find_server(home)
+    running = api.sweeps.sweeps(open_only=True) if api is not None else []
+    return [sweep["id"] for sweep in running if sweep["agents"]]
+
+
 def restart(home: Home, request: ServerRequest, *, force: bool = False) -> Found:
     server_jobs.refuse_restart(home)
     options = request.access.options()

@@ -85,11 +85,17 @@ def _request(args: argparse.Namespace) -> control.ServerRequest:
 
 
 def _stop(home: Home, args: argparse.Namespace) -> int:
+    sweeps = [] if args.force else control.swept_by_agents(home)
     stopped = control.stop(home, force=args.force)
     if isinstance(stopped, ServerJobs):
         print(f"stopped the server of {home.path} and cancelled {stopped.said()}")
     elif stopped:
         print(f"stopped the server of {home.path}")
+        for sweep in sweeps:
+            say(
+                f"agents of sweep {sweep} are at work and start it again; "
+                f"`runyard sweep --pause {sweep}` first lets no new trial begin"
+            )
     else:
         print(f"no server of {home.path} is running")
     return 0

@@ -15,6 +15,10 @@ from runyard.schedulers.slurm.commands import Answer, ask
 _LIMIT = re.compile(
     r"(Max|Grp)SubmitJob|maximum number of jobs|too many jobs|MaxJobCount", re.IGNORECASE
 )
+# Slurm's commands are here, and nothing says where a controller is.
+_NO_CONTROLLER = re.compile(
+    r"resolve_ctls_from_dns_srv|could not establish a configuration source", re.IGNORECASE
+)
 _ANY_LIMIT, _NAMED_LIMIT = "job submit limit", re.compile(r"error: (QOS|Assoc)\w+")
 
 
@@ -39,6 +43,12 @@ def refusal(answer: Answer, name: str) -> SchedulerError:
             f"Slurm does not say whether it took the job {name}",
             said=answer.words,
             mend="wait until `squeue --me` answers; type the same if the job is not there",
+        )
+    if _NO_CONTROLLER.search(answer.complaint) is not None:
+        return answer.refused(
+            f"Slurm has no controller for this machine, so it cannot take the job {name}; nothing "
+            "was submitted",
+            "type it on a login node of the cluster; `runyard doctor` shows what is here",
         )
     mends = {
         "invalid account": "`--account NAME`; `sacctmgr show user $USER -s` lists yours",

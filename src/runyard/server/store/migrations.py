@@ -54,6 +54,7 @@ STEPS: tuple[str, ...] = (
     run_tables.COUNTED,
     process_tables.UNHEARD,
     people_tables.SERVICE,
+    run_tables.CHARTS,
 )
 
 

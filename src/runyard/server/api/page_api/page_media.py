@@ -21,7 +21,8 @@ from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, readable_run, tracker_of
 from runyard.server.http.answers import HttpError, answer
 from runyard.server.http.routes import Endpoints
-from runyard.server.people.permissions import RUNS, readable
+from runyard.server.people.permissions import RUNS, Caller, readable
+from runyard.server.runs import custom_charts
 from runyard.server.store.sql import Row
 
 api = Endpoints("runs")
@@ -46,9 +47,16 @@ async def of_run(request: Request) -> Response:
     row = await readable_run(request)
     config = json.loads(row["config"]).get("_wandb")
     settings = _mapping(_mapping(config).get("value", config))
+    charts = _charts(_mapping(settings.get("visualize")))
+    specs = await tracker_of(request).read(
+        _specs, {chart["preset"] for chart in charts.values()}, caller_of(request)
+    )
     return answer(
         {
-            "charts": _charts(_mapping(settings.get("visualize"))),
+            "charts": {
+                name: {**chart, "spec": specs.get(chart["preset"])}
+                for name, chart in charts.items()
+            },
             "masks": _labels(_mapping(settings.get("mask/class_labels"))),
             "boxes": _labels(_mapping(settings.get("bounding_box/class_labels"))),
         }
@@ -106,6 +114,11 @@ def _charts(panels: dict[str, Any]) -> dict[str, Any]:
                 "table": _table_key(settings) or f"{key}_table",
             }
     return charts
+
+
+def _specs(db: sqlite3.Connection, presets: set[str], caller: Caller) -> dict[str, Any]:
+    """What people have defined here; the page knows W&B's own presets."""
+    return {preset: custom_charts.find(db, preset, caller) for preset in presets}
 
 
 def _table_key(settings: dict[str, Any]) -> str | None:

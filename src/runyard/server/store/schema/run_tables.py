@@ -113,6 +113,19 @@ CREATE TABLE reports (
 CREATE INDEX reports_by_project ON reports (project, updated_at);
 """
 
+# Charts that people define, for tables.
+CHARTS = """
+CREATE TABLE custom_charts (
+    entity TEXT NOT NULL,
+    name TEXT NOT NULL,
+    title TEXT NOT NULL,
+    access TEXT NOT NULL,                -- PRIVATE or PUBLIC
+    spec TEXT NOT NULL,                  -- of Vega or Vega-Lite, JSON
+    created_at REAL NOT NULL,
+    PRIMARY KEY (entity, name)
+) WITHOUT ROWID;
+"""
+
 # How many runs a project has ever had, deleted ones too: the number in a new run's name.
 COUNTED = """
 ALTER TABLE projects ADD COLUMN runs_made INTEGER NOT NULL DEFAULT 0;

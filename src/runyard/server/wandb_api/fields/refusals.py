@@ -40,7 +40,6 @@ MUTATIONS: Mapping[str, str] = {
     "updateProjectMember": _REGISTRIES,
     "updateProjectTeamMember": _REGISTRIES,
     "renameProject": _REGISTRIES,
-    "createCustomChart": "the page draws no charts from Vega's files; log a table or a picture",
     "enqueueSweepRun": "a scheduler of one's own is not taken here; `wandb.controller()` is, and "
     "so are `method: grid`, `random` and `bayes`",
     "deleteModel": "projects stay; `runyard delete` deletes runs",
