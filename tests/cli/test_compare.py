@@ -71,7 +71,7 @@ def test_a_report_of_one_has_the_mean_over_its_seeds() -> None:
     [outside] = told["jobs"]
     assert (outside["jobs"], outside["cpu_held"]) == ([], None)
     assert outside["cpu_used"] > 0
-    assert {"--cpus", "--mem", "--time"} == {one["option"] for one in outside["changes"]}
+    assert {"--cpus", "--memory", "--time"} == {one["option"] for one in outside["changes"]}
 
 
 def test_the_terminal_says_it_in_words() -> None:

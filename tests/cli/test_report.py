@@ -109,7 +109,7 @@ def test_a_sweep_in_the_terminal(told: Told) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert max(len(line) for line in done.stdout.splitlines()) < 80
     assert "core-hours wasted      13.4 of 16.0" in done.stdout
-    assert "ask --mem 6G instead of 32G" in done.stdout
+    assert "ask --memory 6G instead of 32G" in done.stdout
     assert "the program failed" in done.stdout
     assert "val_loss went from" in done.stdout
 
@@ -134,9 +134,9 @@ def test_margins_are_those_of_the_project(
 ) -> None:
     (tmp_path / "runyard.yaml").write_text("gauge: {memory_margin: 1.0}\n")
     monkeypatch.chdir(tmp_path)
-    assert "ask --mem 10G instead of 32G" in report(told.sweep["id"]).out
+    assert "ask --memory 10G instead of 32G" in report(told.sweep["id"]).out
     (tmp_path / "runyard.yaml").write_text("gauge: [what\n")
-    assert "ask --mem 6G instead of 32G" in report(told.sweep["id"]).out
+    assert "ask --memory 6G instead of 32G" in report(told.sweep["id"]).out
 
 
 @pytest.mark.usefixtures("told")
