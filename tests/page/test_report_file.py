@@ -26,7 +26,7 @@ def test_it_reads_well_on_a_desk_and_on_a_phone(
     file.write_text(page(made))
     opened = open_page(file.as_uri(), width=width, color_scheme=scheme, offline=True)
     expect(opened.get_by_role("heading", level=1)).to_have_text("birds")
-    expect(opened.get_by_text("ask --mem 6G instead of 32G")).to_be_visible()
+    expect(opened.get_by_text("ask --memory 6G instead of 32G")).to_be_visible()
     drawn = opened.locator("figure svg")
     expect(drawn).to_have_count(len(pictures(made)))
     boxes = [svg.bounding_box() for svg in drawn.all()]

@@ -160,7 +160,7 @@ def _check_report(yard: Yard, sweep: str, job: str) -> None:
         assert group["cpu_idle"] == pytest.approx(max(0, group["cpu_held"] - group["cpu_used"]))
         assert (group["memory_asked"], group["limit"]) == (400 << 20, 300)
         words = " ".join(one["words"] for one in group["changes"])
-        assert "ask --mem 256M instead of 400M" in words
+        assert "ask --memory 256M instead of 400M" in words
         assert "--time" not in words  # Five minutes are the least that one asks for.
     assert [one["state"] for one in of_job["trials"]] == ["finished"]
     shown = ask_runyard("report", job, cwd=yard.project)
