@@ -130,3 +130,17 @@ def test_a_copy_made_while_it_runs_is_a_state_folder(
     stop_server(Home(copy), force=True)
     assert {run["id"] for run in json.loads(listed.stdout)} == {"one", "two"}
     assert export("runs").returncode == 0
+
+
+def test_the_columns_stand_in_one_order_whatever_the_client_sent(
+    api: Api, export: RunRunyard
+) -> None:
+    api.create_run({"id": "mixed", "project": "fish", "command": ["x"]})
+    row = {"_timestamp": 2.0, "zoo": 1, "_runtime": 1.0, "loss": 1, "_step": 0}
+    files = {"wandb-history.jsonl": {"offset": 0, "content": [json.dumps(row)]}}
+    entity = api.run("mixed")["entity"]
+    api._connection.post(f"/files/{entity}/fish/mixed/file_stream", {"files": files})
+    header = export("export", "-P", "fish").stdout.splitlines()[0]
+    assert header == "run,name,project,_step,loss,zoo,_runtime,_timestamp"
+    named = export("export", "-P", "fish", "--metric", "zoo", "--metric", "loss").stdout
+    assert named.startswith("run,name,project,_step,zoo,loss,_timestamp\n")

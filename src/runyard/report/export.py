@@ -66,9 +66,17 @@ def _rows_of(
         return
     wanted = [*dict.fromkeys([*metrics, "_step", "_timestamp"])] if metrics else []
     for row in api.rows(run, stream=what, metrics=wanted, archive=archive):
-        values = {key: value for key, value in flatten(row) if key != "_row"}
+        pairs = sorted(flatten(row), key=lambda pair: _place(pair[0], metrics))
+        values = {key: value for key, value in pairs if key != "_row"}
         if not metrics or any(metric in values for metric in metrics):
             yield {**about, **values}
+
+
+def _place(key: str, metrics: Sequence[str]) -> tuple[int, int, str]:
+    """Clients send a row's values in any order: the step first, then metrics, then their clocks."""
+    if key.startswith("_"):
+        return (0 if key == "_step" else 2, 0, key)
+    return (1, metrics.index(key) if key in metrics else len(metrics), key)
 
 
 def write_table(rows: Iterable[Row], target: Path | IO[str], form: str) -> int:
