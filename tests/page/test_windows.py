@@ -101,6 +101,7 @@ def test_after_a_silence_the_stream_is_tried_again(yard: Yard, browser: Browser)
         page.goto(login_link(yard.home, base=base))
         page.locator("a.skip").wait_for(state="attached")
         page.goto(f"{base}/{yard.me()}/p{WINDOWS}")
+        expect(page.get_by_text("Nothing was logged yet")).to_be_visible()
         log_metric(yard, run, "first")
         sees(page, "first")
         assert streams.opened == 0

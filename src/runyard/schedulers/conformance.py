@@ -194,6 +194,7 @@ class SchedulerConformance:
         job_id = bench.send(bench.batch(bench.held, tasks=2))
         bench.wait([job_id], lambda job: job.states == {"RUNNING": 2})
         bench.scheduler.cancel([f"{job_id}_2"])
+        bench.wait([job_id], lambda job: job.states.get("RUNNING", 0) < 2)
         bench.release()
         assert bench.ends(job_id).states == {"COMPLETED": 1, "CANCELLED": 1}
 
@@ -230,6 +231,7 @@ class SchedulerConformance:
         job_id = bench.send(bench.batch(bench.held, tasks=tasks))
         bench.wait([job_id], lambda job: {"RUNNING", "PENDING"} <= job.states.keys())
         bench.scheduler.cancel([job_id], only_waiting=True)
+        bench.wait([job_id], lambda job: "PENDING" not in job.states)
         bench.release()
         states = bench.ends(job_id).states
         assert set(states) == {"COMPLETED", "CANCELLED"}

@@ -76,10 +76,13 @@ export function useProject(entity: string, project: string, view: ProjectView): 
   // At first the runs alone, beside their keys' names: charts can begin with that.
   const loadBoth = useCallback(() => {
     setError(null);
-    get<Keys>(`${path}/keys`).then(setKeys, setError);
+    const first = get<Keys>(`${path}/keys`);
+    first.then(setKeys, setError);
     list.load({ config: [], summary: [] }).then(() => {
       setLoaded(true);
       changed();
+      // What was logged between the two answers is no news any more: a run's first row may be that.
+      void first.then(({ metrics }) => metrics.length || loadKeys(), () => {});
     }, setError);
   }, [path, list]);
   useEffect(loadBoth, [loadBoth]);
