@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from runyard.client.discover import ensure_server
 from runyard.home import Discovery, Home, prepare, read_discovery, write_discovery
 from runyard.node.ranks.ports import Port
 from tests.conftest import RunRunyard, end_server, server_pids
@@ -268,3 +269,15 @@ def test_env_gives_a_shell_what_it_needs(
         assert any(key in line and line.endswith(";") for line in lines)
     monkeypatch.setenv("WANDB_API_KEY", found.key)
     assert json.loads(runyard("env", "--json").stdout)["WANDB_API_KEY"] not in (key, found.key)
+
+
+def test_stop_names_the_sweeps_whose_agents_start_it_again(
+    runyard: RunRunyard, state_folder: Home
+) -> None:
+    api = ensure_server(state_folder).api
+    config = {"method": "grid", "parameters": {"x": {"values": [1, 2]}}}
+    idle, busy = (api.sweeps.create(config, project="birds") for _ in range(2))
+    api.sweeps.begin_agent(busy["key"], token="t", host="n1", pid=1, slots=1)
+    said = runyard("server", "stop").stderr
+    assert f"agents of sweep {busy['id']} are at work" in said
+    assert idle["id"] not in said

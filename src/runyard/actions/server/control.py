@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -94,8 +95,11 @@ def stop(home: Home, *, force: bool = False) -> ServerJobs | bool:
 def swept_by_agents(home: Home) -> list[str]:
     """The ids of sweeps whose agents start the server again when they need it."""
     api = find_server(home)
-    running = api.sweeps.sweeps(open_only=True) if api is not None else []
-    return [sweep["id"] for sweep in running if sweep["agents"]]
+    # A server that cannot answer this can be stopped all the same.
+    with contextlib.suppress(ServerError):
+        running = api.sweeps.sweeps(open_only=True) if api is not None else []
+        return [sweep["id"] for sweep in running if sweep["agents"]]
+    return []
 
 
 def restart(home: Home, request: ServerRequest, *, force: bool = False) -> Found:
