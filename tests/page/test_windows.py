@@ -48,6 +48,15 @@ def settled(streams: Streams, count: int) -> None:
     assert streams.open_now == count
 
 
+def logged_in(browser: Browser, yard: Yard, base: str) -> Page:
+    context = browser.new_context()
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    page.goto(login_link(yard.home, base=base))
+    page.locator("a.skip").wait_for(state="attached")
+    return page
+
+
 def open_windows(context: BrowserContext, base: str, yard: Yard) -> list[Page]:
     pages = []
     for number in range(WINDOWS):
@@ -64,11 +73,8 @@ def test_ten_windows_are_live_by_one_stream(yard: Yard, browser: Browser) -> Non
     streams.passes.set()
     runs = [make_run(yard, number) for number in range(WINDOWS)]
     with proxy(yard.url, "", streams) as base:
-        context = browser.new_context()
-        context.set_default_timeout(PATIENCE)
-        first = context.new_page()
-        first.goto(login_link(yard.home, base=base))
-        first.locator("a.skip").wait_for(state="attached")
+        first = logged_in(browser, yard, base)
+        context = first.context
         pages = open_windows(context, base, yard)
         for page, number in zip(pages, range(WINDOWS), strict=True):
             expect(page.get_by_text(f"run-{number}").first).to_be_visible()
@@ -95,11 +101,7 @@ def test_after_a_silence_the_stream_is_tried_again(yard: Yard, browser: Browser)
     streams = Streams()
     run = make_run(yard, WINDOWS)
     with proxy(yard.url, "", streams) as base:
-        context = browser.new_context()
-        context.set_default_timeout(PATIENCE)
-        page = context.new_page()
-        page.goto(login_link(yard.home, base=base))
-        page.locator("a.skip").wait_for(state="attached")
+        page = logged_in(browser, yard, base)
         page.goto(f"{base}/{yard.me()}/p{WINDOWS}")
         expect(page.get_by_text("Nothing was logged yet")).to_be_visible()
         log_metric(yard, run, "first")
@@ -109,4 +111,4 @@ def test_after_a_silence_the_stream_is_tried_again(yard: Yard, browser: Browser)
         settled(streams, 1)
         log_metric(yard, run, "second")
         sees(page, "second")
-        context.close()
+        page.context.close()
