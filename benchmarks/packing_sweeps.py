@@ -5,12 +5,18 @@
 Each trial of a model does so many steps (18 s alone, say, behind 12 s of imports). A sweep runs
 for the same time from its command's start, and all steps count. `auto` runs twice: the second sweep
 knows what the first one learnt. Needs a GPU, torch and wandb.
+
+    python -m benchmarks.packing_sweeps --mixed 6:60 --models cnn:4000
+
+Trials of 6 GiB with, after every seventh, one of a larger model with 60 GiB among them: `auto` runs
+the sweep to its end, and every trial has to come to its last step.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import os
 import subprocess
 import sys
@@ -28,7 +34,12 @@ def main() -> int:
     parser.add_argument("--fixed", default="4,8,16")
     parser.add_argument("--autos", type=int, default=2)
     parser.add_argument("--most", type=int, default=16)
+    parser.add_argument("--mixed", help="SMALL:LARGE, GiB of the two kinds of trials")
+    parser.add_argument("--trials", type=int, default=24, help="with --mixed")
     args = parser.parse_args()
+    if args.mixed:
+        name, _, steps = args.models.partition(":")
+        return run_mixed(name, int(steps), args.mixed, args.trials, args.most)
     for model in args.models.split(","):
         name, _, steps = model.partition(":")
         numbers = [*args.fixed.split(","), *(["auto"] * args.autos)]
@@ -80,7 +91,44 @@ def run_sweep(
             sys.exit(f"no program got anything done:\n{log.read_text()[-3000:]}\n{consoles[:2]}")
         told = [line for line in log.read_text().splitlines() if " at a time" in line]
     done = [note[-1][1] for note in notes]
-    return sum(done), sum(one >= steps - 500 for one in done), told
+    return sum(done), sum(one == steps for one in done), told
+
+
+def run_mixed(model: str, steps: int, sizes: str, trials: int, most: int) -> int:
+    """A sweep of two kinds of programs by `auto`, to its end; 0 if all came to their last step."""
+    small, large = (float(size) for size in sizes.split(":"))
+    with tempfile.TemporaryDirectory() as place:
+        lines = [
+            f"{sys.executable} {PROGRAM} --note {place}/{index:03}.jsonl --seed {index} "
+            + (
+                f"--model large --steps {steps // 10} --ballast {large}\n"
+                if index % 8 == 7
+                else f"--model {model} --steps {steps} --ballast {small}\n"
+            )
+            for index in range(trials)
+        ]
+        tasks = Path(place) / "tasks.txt"
+        tasks.write_text("".join(lines))
+        words = ["--per-gpu", "auto", "--gpus", "1", "-j", str(most), "--project", "packing-mixed"]
+        began = time.time()
+        farm = subprocess.run(
+            [sys.executable, "-m", "runyard", "farm", str(tasks), "-q", *words],
+            cwd=place, env={**os.environ, "WANDB_SILENT": "true"}, stdout=subprocess.DEVNULL,
+            check=False,
+        )  # fmt: skip
+        notes = _notes(Path(place))
+        attempts = sum(
+            sum(after[1] < before[1] for before, after in itertools.pairwise(note)) + 1
+            for note in notes
+        )
+        large = trials // 8
+        ends = [note[-1][1] for note in notes]
+        whole = min(ends.count(steps), trials - large) + min(ends.count(steps // 10), large)
+    print(
+        f"{whole} of {trials} trials came to their end in {attempts} attempts, "
+        f"{time.time() - began:.0f} s; the farm ended with {farm.returncode}"
+    )
+    return 0 if whole == trials and farm.returncode == 0 else 1
 
 
 if __name__ == "__main__":

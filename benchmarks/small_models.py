@@ -103,6 +103,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, help="from the first step on")
     parser.add_argument("--until", type=float, help="epoch seconds")
     parser.add_argument("--steps", type=int, help="end after so many")
+    parser.add_argument("--ballast", type=float, default=0.0, help="GiB that it also takes")
     parser.add_argument("--note", required=True)
     parser.add_argument("--figures", help="where torch's own figures go")
     parser.add_argument("--seed", type=int, default=0)
@@ -117,6 +118,7 @@ def main() -> None:
     run = wandb.init(config=vars(args))
     step, logged = 0, 0.0
     end = args.until
+    ballast = []
     with Path(args.note).open("a", buffering=1) as note:
         while (end is None or time.time() < end) and step < (args.steps or step + 1):
             for _ in range(10):
@@ -125,6 +127,9 @@ def main() -> None:
                 loss.backward()
                 optimizer.step()
                 step += 1
+            if args.ballast and not ballast:
+                # Late, as optimizers and longer sequences take theirs: nobody saw it coming.
+                ballast = [torch.empty(int(args.ballast * 2**30), dtype=torch.uint8, device=device)]
             now = time.time()
             end = end or (now + args.seconds if args.seconds else None)
             if now - logged >= LOG_EVERY:
@@ -136,6 +141,7 @@ def main() -> None:
                     aside = Path(f"{args.figures}.new")
                     aside.write_text(json.dumps(figures(card)))
                     aside.replace(args.figures)
+        note.write(json.dumps([time.time(), step]) + "\n")
     run.finish()
 
 

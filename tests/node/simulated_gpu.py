@@ -21,7 +21,7 @@ BEGIN = 1000.0
 @dataclass(frozen=True)
 class Sweep:
     """`length`: seconds of a trial alone, its start-up among them; `curve`: what so many at work
-    get done together. `large`: the share of trials that need ten times the memory and time."""
+    get done together. `large`: the share of trials that need ten times the memory."""
 
     curve: Mapping[int, float]
     length: float = 120.0
@@ -33,6 +33,10 @@ class Sweep:
     vram: int = 2 * GIB
     total: int = 140 * GIB
     large: float = 0.0
+    large_load: float = 1.0
+    """What a large one is for those beside it: as so many small ones."""
+    large_seconds: float = 10.0
+    """How many times as long as a small one it works."""
     log_every: float = 0.15
     """Seconds between rows of one alone; 0: it logs nothing."""
     use_alone: float | None = 0.5
@@ -46,6 +50,7 @@ class _Program:
     work: float
     start: float
     vram: int
+    load: float = 1.0
     token: str = ""
     began: float = 0.0
     done: float = 0.0
@@ -107,7 +112,8 @@ def simulate(sweep: Sweep, fixed: int | None = None, pack: Pack | None = None) -
             started += 1
             running.append(queue.pop(0).begin(str(started), now))
         at_work = [one for one in running if one.works_at <= now]
-        each = together(sweep.curve, len(at_work)) / len(at_work) if at_work else 1.0
+        load = sum(one.load for one in at_work)
+        each = together(sweep.curve, load) / load if at_work else 1.0
         if pack is not None:
             each *= 1 + sweep.noise * chance.gauss(0, 1)
         ends = [now + (one.work - one.done) / (one.speed * each) for one in at_work]
@@ -126,7 +132,7 @@ def simulate(sweep: Sweep, fixed: int | None = None, pack: Pack | None = None) -
             # The sampler looks less often where that is dear.
             look_at = now + (5.0 if sweep.length > 300 else 2.0)
             readings = [_reading(one, now) for one in running]
-            pack.look(now, readings, (sweep.total, 0), _use(sweep, len(at_work)))
+            pack.look(now, readings, (sweep.total, 0), _use(sweep, load))
             if pack.wanted != outcome.wanted[-1]:
                 outcome.wanted.append(pack.wanted)
     outcome.seconds = now - BEGIN
@@ -144,9 +150,10 @@ def _program(sweep: Sweep, number: int) -> _Program:
     chance = random.Random(f"{sweep.seed} {number}")
     speed = 100 * math.exp(sweep.spread * chance.gauss(0, 1))
     times = 10 if chance.random() < sweep.large else 1
-    seconds = (sweep.length - sweep.start) * chance.uniform(0.8, 1.2) * times
+    load, longer = (sweep.large_load, sweep.large_seconds) if times > 1 else (1.0, 1.0)
+    seconds = (sweep.length - sweep.start) * chance.uniform(0.8, 1.2) * longer
     start = sweep.start * chance.uniform(0.9, 1.2)
-    return _Program(number, speed / times, seconds * speed / times, start, sweep.vram * times)
+    return _Program(number, speed / times, seconds * speed / times, start, sweep.vram * times, load)
 
 
 def _run_out(
@@ -161,7 +168,7 @@ def _run_out(
             outcome.crowded += 1
             queue.insert(0, program)
             if pack is not None:
-                pack.ran_out(max(1 + len(running), pack.wanted))
+                pack.ran_out(program.token, max(1 + len(running), pack.wanted))
         else:
             outcome.failed += 1
 
@@ -173,5 +180,5 @@ def _reading(program: _Program, now: float) -> Reading:
     )
 
 
-def _use(sweep: Sweep, at_work: int) -> float | None:
-    return None if sweep.use_alone is None else min(1.0, sweep.use_alone * at_work)
+def _use(sweep: Sweep, load: float) -> float | None:
+    return None if sweep.use_alone is None else min(1.0, sweep.use_alone * load)

@@ -143,6 +143,23 @@ def test_a_program_that_cannot_be_started_says_why(
         (1, b"ValueError: no", False, None),
         (75, b"", False, "go-on"),
         (1, b"torch.cuda.OutOfMemoryError: CUDA out of memory.", False, "memory"),
+        (
+            1,
+            b"torch.AcceleratorError: CUDA error: out of memory\nSearch for `cuda",
+            False,
+            "memory",
+        ),
+        (1, b"CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cubl", False, "memory"),
+        (1, b"cupy: CUDA_ERROR_OUT_OF_MEMORY: out of memory", False, "memory"),
+        (1, b"ResourceExhaustedError: OOM when allocating tensor with shape[", False, "memory"),
+        (
+            1,
+            b"[enforce fail at alloc_cpu.cpp:114] data. DefaultCPUAllocator: can't allocate "
+            b"memory: you tried to allocate 8 bytes",
+            False,
+            "memory",
+        ),
+        (134, b"what():  std::bad_alloc", False, "memory"),
         (1, b"numpy.core._exceptions._ArrayMemoryError: Unable", False, "memory"),
         (1, b"runyard.train.errors.NotFinite: loss is not finite any more", False, "nan"),
         (1, b"FloatingPointError: invalid value (nan) encountered in mul", False, "nan"),

@@ -77,7 +77,40 @@ def test_large_models_among_small_ones_bring_it_down_and_none_is_lost() -> None:
         sweep = Sweep(CURVES["GPT, MPS"][0], vram=6 * GIB, large=0.1, seed=seed)
         outcome = simulate(sweep)
         assert (outcome.finished, outcome.failed) == (sweep.trials, 0)
-        assert outcome.crowded <= 6
+        assert outcome.crowded <= sweep.trials / 4
+        assert best_fixed(sweep)[0] / outcome.seconds >= 0.85, outcome.wanted
+
+
+@pytest.mark.parametrize("vram", [GIB // 2, 6 * GIB])
+@pytest.mark.parametrize("name", ["GPT, MPS", "CNN, MPS"])
+def test_a_large_model_that_fills_the_gpu_says_nothing_about_the_small_ones(
+    name: str, vram: int
+) -> None:
+    """Beside it all are slow, and so few seem to do as much as many. In the sweep after it, too."""
+    curve, use = CURVES[name]
+    for seed in range(3):
+        sweep = Sweep(
+            curve, 40, vram=vram, large=0.12, large_load=30, large_seconds=1, use_alone=use,
+            seed=seed,
+        )  # fmt: skip
+        outcome = simulate(sweep)
+        assert (outcome.finished, outcome.failed) == (sweep.trials, 0)
+        assert best_fixed(sweep)[0] / outcome.seconds >= 0.9, outcome.wanted
+        assert outcome.pack is not None
+        again = replace(sweep, seed=seed + 100)
+        second = simulate(again, pack=Pack(sweep.most, learnt=outcome.pack.learnt()))
+        assert best_fixed(again)[0] / second.seconds >= 0.9, second.wanted
+
+
+def test_what_once_misled_is_tried_again_where_the_gpu_has_time_to_spare() -> None:
+    learnt = {
+        "work": {"1": 1.0, "2": 2.0, "7": 1.5}, "by": "steps", "aim": 2.0,
+        "starts": [12.0], "works": [20.0], "peaks": [2 * GIB], "total": 140 * GIB,
+    }  # fmt: skip
+    outcome = simulate(Sweep(CURVES["CNN, MPS"][0], 40), pack=Pack(16, learnt=learnt))
+    assert outcome.wanted[0] < 6
+    assert outcome.pack is not None
+    assert outcome.pack.wanted >= 8, outcome.wanted
 
 
 def test_trials_of_different_speed_do_not_mislead() -> None:
@@ -116,10 +149,10 @@ def test_who_runs_out_of_memory_is_one_too_many_until_many_have_ended_well() -> 
         running = "abcdefgh"[: pack.wanted]
         pack.look(second, [Reading(one, 10 * second, second) for one in running])
     assert pack.wanted == 8
-    pack.ran_out(8)
+    pack.ran_out("h", 8)
     assert pack.wanted == 7
     assert "one ran out of memory" in said[-1]
-    pack.ran_out(2)
+    pack.ran_out("b", 2)
     assert pack.wanted == 1
     for number in range(100):
         pack.ended(100 + number, "gone")

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import HealthCheck, example, given, note, settings
 from hypothesis import strategies as st
 
 from runyard.server.api import history_api as row_pages
@@ -39,7 +39,7 @@ from tests.server.plain_rows import (
     is_number,
     within,
 )
-from tests.server.reading_actions import NAMES, Action, Yard, fraction, some_action
+from tests.server.reading_actions import NAMES, Action, Key, Yard, fraction, some_action
 
 EXAMPLES = os.environ.get("RUNYARD_READING_EXAMPLES")
 
@@ -61,6 +61,14 @@ some_question = st.fixed_dictionaries(
     database=None,
     report_multiple_bugs=False,
     suppress_health_check=list(HealthCheck),
+)
+@example(
+    # All that is left of the second run has no step.
+    actions=[
+        ("log", 1, 5, 1, [Key(("loss",), every=1, phase=0, odd=1, odd_every=9)], "some", False),
+        ("rewind", 1, 0.0),
+    ],
+    question={"points": 1, "samples": 1, "names": ["_step"], "span": (0.0, 0.0), "start": 0.0},
 )
 @given(actions=st.lists(some_action, min_size=3, max_size=12), question=some_question)
 def test_whatever_happened_reads_as_plain_rows_do(

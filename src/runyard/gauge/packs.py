@@ -37,7 +37,7 @@ class Climb:
         work = {str(level.count): level.gain_over(alone) for level in known}
         return {
             "work": work, "by": "steps", "aim": self.best.count, "starts": [], "works": [],
-            "peak": peak, "total": total,
+            "peaks": [peak], "total": total,
         }  # fmt: skip
 
 

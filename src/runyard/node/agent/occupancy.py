@@ -150,7 +150,7 @@ class Occupancy:
         self._ended_at[self._gpus(slot)] = time.monotonic()
         if attempt.cause == "crowded":
             beside = [other for other in self._beside(slot) if other.attempt is not None]
-            pack.ran_out(max(1 + len(beside), pack.wanted))
+            pack.ran_out(attempt.token, max(1 + len(beside), pack.wanted))
         elif attempt.ending is None and attempt.exit_code == 0:
             pack.ended(time.monotonic(), attempt.token)
 

@@ -15,7 +15,15 @@ _OUT_OF_MEMORY = (
     b"MemoryError",
     b"OutOfMemoryError",
     b"CUDA out of memory",
+    # Where CUDA itself, and not torch's allocator, had none left: beside others on the GPU.
+    b"CUDA error: out of memory",
+    b"CUDA_ERROR_OUT_OF_MEMORY",
+    b"CUBLAS_STATUS_ALLOC_FAILED",
+    b"CUDNN_STATUS_ALLOC_FAILED",
     b"RESOURCE_EXHAUSTED: Out of memory",
+    b"OOM when allocating tensor",
+    b"can't allocate memory: you tried to allocate",
+    b"std::bad_alloc",
 )
 # What `train.check_finite` raises, and what JAX and torch do when they watch for it.
 _NOT_FINITE = (

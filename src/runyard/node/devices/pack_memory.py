@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _SCRIPTS = (".py", ".jl", ".r", ".sh", ".m", ".lua", ".rb", ".pl")
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*$")
-_VERSION = 1
+_VERSION = 2
 
 
 class PackMemory:

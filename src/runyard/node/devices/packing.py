@@ -40,6 +40,13 @@ _LAST = 16
 _MOST_OVERLAP = 3.0
 # From here on, starting takes a good part of a program's life.
 _SLOW_START = 1.05
+# Of so many programs' peaks, this share is as large as is usual; a larger one is an exception.
+_USUAL, _ENOUGH_PEAKS = 0.8, 5
+# Who takes so many times as much memory as is usual is another kind of program.
+_OTHER_KIND = 2.5
+# A GPU that is busy for less of its time might do more, whatever was measured; after so many ends
+# more programs are tried again.
+_IDLE, _RETRY_AFTER = 0.85, 4
 
 
 class Reading:
@@ -80,9 +87,11 @@ class _Program:
         self.vram = 0
         # Where the interval began that is being measured; what was at work meanwhile.
         self.mark = reading
-        self.counts: list[int] = []
+        self.counts: list[tuple[int, bool]] = []
         # Seconds, and seconds times programs there, over its whole life.
         self.seconds = self.crowd = 0.0
+        # Whether it ran out of memory the time before.
+        self.is_large = False
 
 
 class Pack:
@@ -103,7 +112,10 @@ class Pack:
         """What it does now, and why."""
         self._report = report
         self._aim = 1.0
-        self._steps, self._ends = Throughput(), Throughput()
+        # Steps while all are of one kind, and while one of another kind is among them.
+        self._alike, self._mixed = Throughput(), Throughput()
+        self._mixed_seconds = 0.0
+        self._ends = Throughput()
         self._running: dict[str, _Program] = {}
         self._ended = 0
         self._logged: list[bool] = []
@@ -112,6 +124,13 @@ class Pack:
         self._peaks: list[int] = []
         self._total = self._others = 0
         self._use: float | None = None
+        # How busy the GPU is while as many as it aims at are at work.
+        self._busy: float | None = None
+        # When to try more again, in ends, and from where it did so last.
+        self._retry_at, self._retry_after = _RETRY_AFTER, _RETRY_AFTER
+        self._retried_from = 0.0
+        # The one that ran out of memory begins next.
+        self._is_large_next = False
         self._looked_at: float | None = None
         self._changed_at = 0.0
         # How many there is room for since one ran out of memory; how many good ends open it again.
@@ -131,12 +150,18 @@ class Pack:
         """By number of programs at work: what they get done together; one alone is 1."""
         return {level.count: level.work for level in self._known()}
 
+    @property
+    def _steps(self) -> Throughput:
+        """Of what it mostly is."""
+        return self._mixed if self._mixed_seconds > 0 else self._alike
+
     def learn(self, learnt: Mapping[str, Any]) -> None:
         """Begin with what an earlier sweep found out."""
         work = {float(count): float(done) for count, done in learnt["work"].items()}
-        (self._ends if learnt["by"] == "ends" else self._steps).add_earlier(work)
+        for kind in [self._ends] if learnt["by"] == "ends" else [self._alike, self._mixed]:
+            kind.add_earlier(work)
         self._starts, self._works = list(learnt["starts"]), list(learnt["works"])
-        self._peaks, self._total = [int(learnt["peak"])], int(learnt["total"])
+        self._peaks, self._total = [int(peak) for peak in learnt["peaks"]], int(learnt["total"])
         self._logged = [learnt["by"] != "ends"]
         self._aim = float(learnt["aim"])
         self._decide(0.0)
@@ -151,7 +176,7 @@ class Pack:
             "aim": round(self._aim, 2),
             "starts": [round(seconds, 1) for seconds in self._starts],
             "works": [round(seconds, 1) for seconds in self._works],
-            "peak": self._peak,
+            "peaks": self._peaks or [self._peak],
             "total": self._total,
         }
 
@@ -176,12 +201,16 @@ class Pack:
         count = self._at_work(now)
         past = 0.0 if self._looked_at is None else now - self._looked_at
         self._looked_at = now
+        is_mixed = self._is_mixed()
+        self._mixed_seconds += past * count * (1 if is_mixed else -1)
+        if use is not None and not is_mixed and count >= round(self._aim):
+            self._busy = use if self._busy is None else 0.8 * self._busy + 0.2 * use
         for reading in readings:
             program = self._running[reading.token]
             program.seconds += past
             program.crowd += past * len(readings)
             if program.warm_at is not None:
-                self._measure(reading, program, count)
+                self._measure(reading, program, count, is_mixed)
         self._decide(now)
 
     def ended(self, now: float, token: str) -> None:
@@ -193,26 +222,37 @@ class Pack:
         program = self._running.pop(token, None)
         if program is None:
             return  # Nobody has looked at it yet.
-        self._logged = [*self._logged, token in self._steps][-_LAST:]
+        self._logged = [*self._logged, token in self._alike or token in self._mixed][-_LAST:]
         if program.warm_at is not None:
             self._works = [*self._works, now - program.warm_at][-_LAST:]
         life = now - program.began
         if program.seconds and life > 0:
             self._ends.add(token, program.crowd / program.seconds, 1.0, life)
         self._forget(program)
+        self._try_more_again()
         self._decide(now)
 
-    def ran_out(self, together: int) -> None:
-        """One of so many ran out of memory: from now on there is room for fewer."""
-        self._room = max(1, min(self._room, together - 1))
-        self._patience, self._good_ends = 2 * self._patience, 0
-        self.wanted = min(self.wanted, self._room)
+    def ran_out(self, token: str, together: int) -> None:
+        """One of so many ran out of memory: it begins again, when there is more for it."""
+        program = self._running.pop(token, None)
+        beside = [other.vram for other in self._running.values()]
+        if self._total and any(beside):
+            # It needs more than those beside it left.
+            left = self._usable - sum(beside)
+            self._peaks = [*self._peaks, max(left, program.vram if program else 0)][-4 * _LAST :]
+            self._is_large_next = True
+        else:
+            # Nobody knows what a program takes: from now on there is room for fewer.
+            self._room = max(1, min(self._room, together - 1))
+            self._patience, self._good_ends = 2 * self._patience, 0
+        self.wanted = max(1, min(self.wanted, self._room, self._fitting()))
         self._tell("one ran out of memory")
 
     def _see(self, now: float, reading: Reading) -> None:
         program = self._running.get(reading.token)
         if program is None:
             program = self._running[reading.token] = _Program(now, reading)
+            program.is_large, self._is_large_next = self._is_large_next, False
         program.vram = max(program.vram, reading.vram)
         if program.unit != reading.unit:  # It has begun to log: what it printed no longer counts.
             program.unit, program.warm_at = reading.unit, None
@@ -220,17 +260,45 @@ class Pack:
             program.warm_at, program.mark, program.counts = now, reading, []
             self._starts = [*self._starts, now - program.began][-_LAST:]
 
-    def _measure(self, reading: Reading, program: _Program, count: int) -> None:
+    def _measure(self, reading: Reading, program: _Program, count: int, is_mixed: bool) -> None:
         """Add what it did since the last look at which it had done something."""
-        program.counts.append(count)
+        program.counts.append((count, is_mixed))
         mark = program.mark
         span, beats = reading.at - mark.at, reading.beats - mark.beats
         if mark is reading or beats < 1 or span < 1.0 or (beats < 3 and span < _LONG):
             return
-        counts, program.counts, program.mark = program.counts, [count], reading
+        counts, program.counts, program.mark = program.counts, [(count, is_mixed)], reading
         if len(set(counts)) == 1 or span >= _LONG:
-            mean = sum(counts) / len(counts)
-            self._steps.add(reading.token, mean, max(1, reading.steps - mark.steps), span)
+            mean = sum(number for number, _ in counts) / len(counts)
+            kind = self._mixed if any(mixed for _, mixed in counts) else self._alike
+            kind.add(reading.token, mean, max(1, reading.steps - mark.steps), span)
+
+    def _is_mixed(self) -> bool:
+        """Whether one of another kind is there. Beside it, others are slower than beside as many of
+        their own kind."""
+        peaks = sorted(self._all_peaks())
+        if len(peaks) < _ENOUGH_PEAKS - 2:
+            return False
+        usual = peaks[len(peaks) // 2]
+        return any(program.vram > _OTHER_KIND * usual for program in self._running.values())
+
+    def _try_more_again(self) -> None:
+        """Where the GPU has time to spare, what was measured of more programs may be no longer
+        true. If it is, the next time comes later."""
+        if self._busy is None or self._busy >= _IDLE or self._ended < self._retry_at:
+            return
+        levels = self._known()
+        if not levels:
+            return
+        best = choose(levels)
+        if best.count > 1.25 * self._retried_from:
+            self._retry_after = _RETRY_AFTER
+        if best is not levels[-1]:
+            for kind in (self._alike, self._mixed, self._ends):
+                kind.forget_above(best.count)
+            self._retried_from, self._busy = best.count, None
+            self._retry_after *= 2
+        self._retry_at = self._ended + self._retry_after
 
     def _at_work(self, now: float) -> int:
         return sum(
@@ -326,22 +394,39 @@ class Pack:
         start, work = (sum(each) / len(each) for each in (self._starts, self._works))
         return min(_MOST_OVERLAP, 1 + start / max(work, 1e-9))
 
+    def _all_peaks(self) -> list[int]:
+        return [*self._peaks, *(one.vram for one in self._running.values() if one.vram)]
+
     @property
     def _peak(self) -> int:
-        return max([0, *self._peaks, *(program.vram for program in self._running.values())])
+        return max(self._all_peaks(), default=0)
+
+    @property
+    def _usable(self) -> int:
+        return int(self._total * USABLE_MEMORY) - self._others
+
+    def _usual_peak(self) -> int:
+        """What most programs stay below. The rare larger one may run out of memory beside others;
+        it then begins again when there is room for the largest."""
+        peaks = sorted(self._all_peaks())
+        if len(peaks) < _ENOUGH_PEAKS:
+            return max(peaks, default=0)
+        return peaks[math.ceil(_USUAL * len(peaks)) - 1]
 
     def _fitting(self) -> int:
-        """So many fit its memory: those that are there, and more of which each may be the
-        largest. One that is still starting may be, too."""
-        peak = self._peak
+        """So many fit its memory: those that are there, and more of which each takes what is
+        usual. One that is still starting will, too."""
+        usual, peak = self._usual_peak(), self._peak
         if not peak or not self._total:
             return self.most
-        held = sum(
-            program.vram if program.warm_at is not None else max(peak, program.vram)
-            for program in self._running.values()
-        )
-        free = int(self._total * USABLE_MEMORY) - self._others - held
-        return max(1, len(self._running) + free // rounded_peak(peak))
+        held = 0
+        for program in self._running.values():
+            expected = peak if program.is_large else usual
+            held += program.vram if program.warm_at is not None else max(expected, program.vram)
+        free = self._usable - held
+        if self._is_large_next:
+            return max(1, len(self._running) + min(1, free // rounded_peak(peak)))
+        return max(1, len(self._running) + free // rounded_peak(usual))
 
     def _tell(self, why: str) -> None:
         """Say what it does, where that is news."""

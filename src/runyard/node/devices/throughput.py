@@ -101,6 +101,16 @@ class Throughput:
         for count, done in work.items():
             self.add(_EARLIER, count, done * ENOUGH_SECONDS, ENOUGH_SECONDS * count)
 
+    def forget_above(self, count: float) -> None:
+        """More programs than so many are measured again."""
+        place = _bin(count)
+        for seen in self._programs.values():
+            for above in [other for other in seen if other > place]:
+                del seen[above]
+        self._programs = {name: seen for name, seen in self._programs.items() if seen}
+        self._speeds = {name: self._speeds[name] for name in self._programs if name in self._speeds}
+        self._fresh = math.inf
+
     def levels(self) -> list[Level]:
         """By count."""
         if self._fresh > _NEWS * self._fitted:

@@ -25,7 +25,6 @@ from starlette.responses import Response
 
 from runyard.server.history.columns import Numbers
 from runyard.server.history.history import EVENTS, HISTORY
-from runyard.server.history.metric_keys import STEP
 from runyard.server.history.reading.curves import Curve, GroupCurve, combine, read_named_curves
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, tracker_of
@@ -82,7 +81,6 @@ async def _question(request: Request) -> CurvesQuestion:
     if any(len(keys) > _MOST_RUNS for keys in (asked.runs or (), *(asked.groups or ()))):
         raise HttpError(400, f"more than {_MOST_RUNS} runs at once")
     asked.points = min(max(1, asked.points or 1000), _MOST_POINTS)
-    asked.x = None if asked.x == STEP else asked.x
     return asked
 
 

@@ -66,7 +66,8 @@ def read_named_curves(
     """Many metrics of many runs, over the steps or another metric: by name, and then by run."""
     keys = keys_of_runs(db, runs, stream, names)
     metrics = {(run, key) for key_of in keys.values() for run, key in key_of.items()}
-    x_keys = None if x is None else keys_of_runs(db, runs, stream, [x]).get(x, {})
+    # By its name, too, the step is the axis of every run: of one that has none it is the row.
+    x_keys = None if x in (None, STEP) else keys_of_runs(db, runs, stream, [x]).get(x, {})
     curves = read_curves(db, stream, metrics, points, x_keys, span)
     return {
         name: {run: curves[run, key] for run, key in key_of.items() if (run, key) in curves}
