@@ -70,6 +70,14 @@ some_question = st.fixed_dictionaries(
     ],
     question={"points": 1, "samples": 1, "names": ["_step"], "span": (0.0, 0.0), "start": 0.0},
 )
+@example(
+    # Its last step is infinite.
+    actions=[
+        ("log", 0, 150, 40, [Key(("loss",), 1, phase=0, odd=1, odd_every=9)], "all", False),
+        ("log", 0, 5, 40, [Key(("loss",), 1, phase=0, odd=1, odd_every=9)], "odd", False),
+    ],
+    question={"points": 1, "samples": 1, "names": ["loss"], "span": (0.0, 0.0), "start": 0.0},
+)
 @given(actions=st.lists(some_action, min_size=3, max_size=12), question=some_question)
 def test_whatever_happened_reads_as_plain_rows_do(
     client: Client, tracker: Tracker, actions: list[Action], question: dict[str, Any]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from runyard.server.history.columns import FLOAT, INTEGER, RAW, TEXT, TRUTH, heads
+from runyard.server.history.columns import FLOAT, INTEGER, RAW, TEXT, TRUTH, Numbers, heads
 from runyard.server.history.history import HISTORY, count_rows, read_columns
 from runyard.server.history.metric_keys import STEP
 from runyard.server.history.reading.curves import Curve, read_curves
@@ -44,9 +44,18 @@ def read_history_keys(db: Connection, run: int) -> dict[str, Any] | None:
         if curve is not None:
             keys[name] |= {"monotonic": _only_rises(curve), "previousValue": _last(curve, counts)}
             if name == STEP:
-                steps = curve.high[np.isfinite(curve.high)]
+                steps = curve.high
+                if not np.isfinite(steps).all():  # An infinite one hides those beside it.
+                    steps = _numbers(db, run, key)
+                    steps = steps[np.isfinite(steps)]
                 last_step = float(steps.max()) if len(steps) else last_step
     return {"lastStep": int(last_step), "sets": [], "keys": keys}
+
+
+def _numbers(db: Connection, run: int, key: int) -> Numbers:
+    columns = read_columns(db, run, HISTORY, frozenset([key]))
+    values = [np.asarray(one.values, np.float64) for one in columns if one.kind in (FLOAT, INTEGER)]
+    return np.concatenate([np.empty(0), *values])
 
 
 def _kinds(db: Connection, run: int) -> dict[int, dict[int, int]]:
