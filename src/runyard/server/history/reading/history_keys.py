@@ -9,7 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from runyard.server.history.columns import FLOAT, INTEGER, RAW, TEXT, TRUTH, Numbers, heads
+from runyard.server.history.columns import (
+    FLOAT,
+    INTEGER,
+    LAST_NUMBER,
+    RAW,
+    TEXT,
+    TRUTH,
+    Numbers,
+    heads,
+)
 from runyard.server.history.history import HISTORY, count_rows, read_columns
 from runyard.server.history.metric_keys import STEP
 from runyard.server.history.reading.curves import Curve, read_curves
@@ -54,7 +63,7 @@ def read_history_keys(db: Connection, run: int) -> dict[str, Any] | None:
 
 def _numbers(db: Connection, run: int, key: int) -> Numbers:
     columns = read_columns(db, run, HISTORY, frozenset([key]))
-    values = [np.asarray(one.values, np.float64) for one in columns if one.kind in (FLOAT, INTEGER)]
+    values = [np.asarray(one.values, np.float64) for one in columns if one.kind <= LAST_NUMBER]
     return np.concatenate([np.empty(0), *values])
 
 
