@@ -34,7 +34,8 @@ STATE_COLOURS = {
 # By title: a key of a record, or a function of it.
 Columns = Mapping[str, str | Callable[[Any], Any]]
 _GAP, _LONGEST_CELL, _NARROWEST_CELL, _SHORTEST_REST = 2, 28, 8, 10
-_ROOM = 28  # For the last column, where another one gives way to it.
+_ROOM = 28  # For the last column, where another one gives way to it,
+_NARROWEST_NAME = 11  # down to so much: names that begin alike are told apart.
 
 
 def print_json(content: Any) -> None:
@@ -104,7 +105,7 @@ def print_table(
         place = list(headers).index(gives_way)
         needed = max((len(str(_last_cell(row, sys.maxsize))) for row in rows), default=0)
         cut = widths[place] - max(0, min(_ROOM, needed) - room())
-        widths[place] = max(min(widths[place], _NARROWEST_CELL), cut)
+        widths[place] = max(min(widths[place], _NARROWEST_NAME), cut)
     # In a narrow terminal the longest texts are cut, so that the other columns stay.
     while room() < -_GAP and max(widths) > _NARROWEST_CELL:
         widths[widths.index(max(widths))] -= 1
