@@ -43,7 +43,11 @@ _MORE = (
     "soundfile", "tenacity", "tensorboard", "tqdm",
 )  # fmt: skip
 # What some of them need, and not every machine can have. Their tests are skipped without it.
-_EXTRAS = ("torch==2.13.0+cpu" if sys.platform == "linux" else "torch==2.13.0", "sweeps")
+_EXTRAS = (
+    "torch==2.13.0+cpu" if sys.platform == "linux" else "torch==2.13.0", "sweeps", "catboost",
+    "dspy", "jax", "jupyter_server", "keras", "lightning", "metaflow", "stable-baselines3",
+    "tensorboardX", "tensorflow", "xgboost",
+)  # fmt: skip
 _HOME = CACHE / "wandb-system-tests"
 
 

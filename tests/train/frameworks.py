@@ -18,9 +18,27 @@ REQUIREMENTS = {
     "torch": (_TORCH, "matplotlib", "lightning"),
     "keras": ("keras",),
     "transformers": ("transformers", "accelerate"),
+    "integrations": (
+        _TORCH,
+        "transformers",
+        "accelerate",
+        "keras",
+        "xgboost",
+        "lightgbm",
+        "catboost",
+        "scikit-learn",
+        "stable-baselines3",
+        "hydra-core",
+        "optuna",
+        "optuna-integration",
+        "tensorboard",
+    ),
+    # Its torchvision wants another torch.
+    "ultralytics": ("ultralytics", "wandb"),
     "notebook": ("ipykernel", "nbclient"),
     "jax": ("jax", "equinox", "diffrax", "optax", "matplotlib"),
 }
+_ON_TORCH = ("keras", "transformers", "integrations")
 
 
 def ensure_framework(name: str) -> Path:
@@ -30,7 +48,7 @@ def ensure_framework(name: str) -> Path:
         # numpy, wandb and the rest are here already: the environment looks here after itself.
         (site,) = python.parents[1].glob("lib/python*/site-packages")
         beside = [sysconfig.get_path("purelib")]
-        if name in ("keras", "transformers"):  # On torch, which has an environment already.
+        if name in _ON_TORCH:  # On torch, which has an environment already.
             beside += map(
                 str, ensure_framework("torch").parents[1].glob("lib/python*/site-packages")
             )

@@ -1,0 +1,1 @@
+"""Frameworks that log to wandb by themselves: a tiny real training with each."""

@@ -1,0 +1,74 @@
+"""Each framework trains for a moment and logs by its own means: what it sends has to arrive.
+
+RUNYARD_ALL_INTEGRATIONS=1 tries them: they are gigabytes. Then `python -m tests.integrations.table`
+writes the table in docs/wandb-compatibility.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runyard.client.discover import ensure_server
+from runyard.home import Home
+from tests.conftest import RunRunyard
+from tests.environments import Missing, skip_or_fail
+from tests.integrations.cases import CASES, PROGRAMS, Case, Result, write_result
+from tests.live.programs import curves, list_runs
+from tests.train.frameworks import ensure_framework, program_environment
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(
+        not os.environ.get("RUNYARD_ALL_INTEGRATIONS"),
+        reason="RUNYARD_ALL_INTEGRATIONS=1: gigabytes of frameworks",
+    ),
+]
+_VERSIONS = (
+    "import json, sys; from importlib.metadata import version; "
+    "print(json.dumps([version(name) for name in sys.argv[1:]]))"
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_what_it_logs_arrives(
+    case: Case, runyard: RunRunyard, state_folder: Home, tmp_path: Path
+) -> None:
+    try:
+        python = ensure_framework(case.environment)
+    except Missing as missing:
+        skip_or_fail(str(missing))
+    project = tmp_path / "project"
+    project.mkdir()
+    ended = runyard(
+        "run", "--", str(python), str(PROGRAMS / f"{case.program}.py"), cwd=project,
+        env=program_environment(
+            KERAS_BACKEND="torch", HF_HUB_OFFLINE="1", YOLO_CONFIG_DIR=str(tmp_path)
+        ),
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
+    (run,) = list_runs(runyard)
+    assert run["state"] == "finished"
+    kept = curves(state_folder, run["id"])
+    assert kept[case.metric]["count"] >= case.rows, {name: kept[name]["count"] for name in kept}
+    if case.config:
+        assert find(run["config"], case.config) is not None, run["config"]
+    if case.artifact:
+        artifacts = ensure_server(state_folder).api.artifacts.of_run(run["key"])["logged"]
+        assert case.artifact in [artifact["type"] for artifact in artifacts]
+    if case.media:
+        assert any(case.media in name for name in run["summary"]), list(run["summary"])
+    versions = subprocess.check_output([python, "-c", _VERSIONS, case.package, "wandb"], text=True)
+    package, wandb = json.loads(versions)
+    write_result(case, Result(package, wandb, len(kept), len(run["config"])))
+
+
+def find(settings: Any, name: str) -> Any:
+    for key in name.split("."):
+        settings = settings.get(key) if isinstance(settings, dict) else None
+    return settings
