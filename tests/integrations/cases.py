@@ -45,7 +45,7 @@ CASES = (
     Case("Lightning", "lightning_logger", "lightning", "`WandbLogger(log_model=\"all\")`",
          "train/loss", 12, config="lr", artifact="model"),
     Case("Keras", "keras_callback", "keras", "`WandbMetricsLogger`, `WandbModelCheckpoint`",
-         "epoch/val_loss", 4, config="units", artifact="model"),
+         "epoch/val_loss", 4, config="units", artifact="model", environment="tensorflow"),
     Case("XGBoost", "xgboost_callback", "xgboost", "`WandbCallback(log_model=True)`",
          "train-rmse", 10, config="max_depth", artifact="model"),
     Case("LightGBM", "lightgbm_callback", "lightgbm", "`wandb_callback`, `log_summary`",

@@ -33,6 +33,8 @@ REQUIREMENTS = {
         "optuna-integration",
         "tensorboard",
     ),
+    # wandb's own callbacks for Keras want TensorFlow.
+    "tensorflow": ("tensorflow", "wandb"),
     # Its torchvision wants another torch.
     "ultralytics": ("ultralytics", "wandb"),
     "notebook": ("ipykernel", "nbclient"),
