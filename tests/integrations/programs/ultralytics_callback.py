@@ -5,7 +5,7 @@ import numpy
 from PIL import Image
 
 os.environ.pop("PYTEST_CURRENT_TEST", None)  # It logs nothing where it finds that it is tested.
-import ultralytics  # noqa: E402
+import ultralytics
 
 # Four pictures with a box each: its own data sets come from the internet.
 for part in ("train", "val"):
