@@ -6,6 +6,7 @@ Work is counted, not timed.
 from __future__ import annotations
 
 import json
+import random
 import urllib.request
 from pathlib import Path
 from sqlite3 import Connection
@@ -15,12 +16,17 @@ import pytest
 
 from runyard.home import Home, read_discovery
 from runyard.server.api import run_api
+from runyard.server.listing import run_lists
+from runyard.server.listing.field_memory import FieldMemory
+from runyard.server.listing.filters import read_filter
+from runyard.server.listing.orders import read_order
+from runyard.server.listing.run_lists import Filter, RunLists
 from runyard.server.runs import runs
 from runyard.server.store.database import Database
 from runyard.server.tracker import Tracker
 from tests.conftest import RunRunyard, server_pids
 from tests.server.asgi import Client, basic
-from tests.server.conftest import Upsert
+from tests.server.conftest import Upsert, a_run
 
 
 def test_a_list_of_runs_is_read_piece_by_piece(
@@ -69,6 +75,131 @@ def test_runs_that_go_while_they_are_listed_are_left_out(
     assert [run["id"] for run in listed] == [
         f"run{number}" for number in range(7, -1, -1) if number not in gone
     ]
+
+
+LIST = """query($filters: JSONString, $order: String, $after: String, $first: Int) {
+  project(name: "birds") { runCount(filters: $filters)
+    runs(filters: $filters, order: $order, after: $after, first: $first) {
+      edges { node { name } } pageInfo { endCursor hasNextPage } } } }"""
+
+
+def test_pages_of_a_filtered_list_look_at_each_run_once(
+    client: Client, tracker: Tracker, upsert: Upsert, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(12):
+        upsert(name=f"run{number}", config=json.dumps({"lr": {"value": number}}))
+    seen = _count_rows_read(tracker, monkeypatch)
+
+    def walk() -> list[str]:
+        names, after = list[str](), None
+        while True:
+            given = {"filters": '{"config.lr": {"$gte": 2}}', "after": after, "first": 2}
+            found = client.graphql(LIST, given)["data"]["project"]
+            assert found["runCount"] == 10
+            names += [edge["node"]["name"] for edge in found["runs"]["edges"]]
+            if not found["runs"]["pageInfo"]["hasNextPage"]:
+                return names
+            after = found["runs"]["pageInfo"]["endCursor"]
+
+    assert walk() == [f"run{number}" for number in range(2, 12)]
+    assert seen == [12]
+    # Of a project that goes on, only what has changed is looked at again.
+    upsert(name="run3", config='{"lr": {"value": 1}}')
+    upsert(name="run0", config='{"lr": {"value": 5}}')
+    assert walk() == [f"run{number}" for number in (0, 2, *range(4, 12))]
+    assert seen == [12, 2]
+
+
+def _count_rows_read(tracker: Tracker, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    seen: list[int] = []
+    read = tracker.remembered.read
+
+    def count(*given: Any) -> Any:
+        rows, values = read(*given)
+        seen.append(len(rows))
+        return rows, values
+
+    monkeypatch.setattr(tracker.remembered, "read", count)
+    return seen
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"config.x": {"$gte": 3}}',
+        '{"state": "failed"}',
+        '{"$or": [{"state": "failed"}, {"summary_metrics.y": 1}]}',
+        '{"heartbeatAt": {"$gt": 4}}',
+        '{"commit": "c3"}',
+        '{"tags": "best"}',
+        '{"displayName": {"$regex": "5$"}}',
+    ],
+)
+@pytest.mark.parametrize(
+    "order", ["+created_at", "-summary_metrics.y", "+heartbeat_at", "-state", "+commit"]
+)
+def test_a_list_that_is_remembered_is_the_list_as_it_is(
+    database: Database, text: str, order: str
+) -> None:
+    """Whatever changes in between: runs come, change, move away, come back and are deleted."""
+    chance = random.Random(text + order)
+    chosen, by = Filter(text, read_filter(text)), read_order(order)
+    memory = FieldMemory()
+    lists = RunLists(database.changes, memory)
+    for number in range(20):
+        a_run(database, f"run{number}")
+    database.write(
+        lambda db: db.execute(
+            "INSERT INTO projects (entity, name, created_at) VALUES ('a', 'b', 0)"
+        )
+    ).result()
+    for _ in range(25):
+        what, value = chance.choice(
+            [
+                ("config = ?", json.dumps({"x": {"value": chance.randrange(6)}})),
+                ("summary = ?", json.dumps({"y": chance.randrange(3)})),
+                ("state = ?", chance.choice(["failed", "finished"])),
+                ("heartbeat_at = ?", chance.randrange(9)),
+                ("commit_hash = ?", f"c{chance.randrange(5)}"),
+                ("tags = ?", chance.choice(['["best"]', "[]"])),
+                ("name = ?", f"n{chance.randrange(9)}"),
+                ("project = ?", chance.choice([1, 2])),
+            ]
+        )
+        keys = [chance.randrange(1, 21) for _ in range(3)]
+
+        def change(db: Connection, what: str = what, value: Any = value, keys: Any = keys) -> None:
+            for key in keys:
+                db.execute(f"UPDATE runs SET {what} WHERE key = ?", (value, key))
+            if value == "[]":
+                db.execute("DELETE FROM runs WHERE key = ?", (keys[0],))
+
+        database.write(change).result()
+
+        def read(db: Connection, lists: RunLists) -> tuple[int, list[int], bool]:
+            page = lists.read_page(db, 1, chosen, by, None, 7)
+            return lists.count(db, 1, chosen), [row["key"] for row, _ in page.runs], page.more
+
+        fresh = RunLists(database.changes, FieldMemory())
+        assert (
+            database.read(lambda db: read(db, lists)).result()
+            == database.read(lambda db, fresh=fresh: read(db, fresh)).result()  # type: ignore[misc]
+        )
+
+
+def test_few_lists_are_remembered(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_lists, "_MOST_PLACES", 10)
+    lists = RunLists(database.changes, FieldMemory())
+    for number in range(4):
+        a_run(database, f"run{number}")
+    for number in range(5):
+        text = f'{{"config.x{number}": null}}'
+        chosen = Filter(text, read_filter(text))
+        database.read(lambda db, chosen=chosen: lists.count(db, 1, chosen)).result()  # type: ignore[misc]
+    assert len(lists._known) == 2
+    long = Filter(" " * 20_000, read_filter('{"config.x": null}'))
+    assert database.read(lambda db: lists.count(db, 1, long)).result() == 4
+    assert len(lists._known) == 2
 
 
 @pytest.mark.live
