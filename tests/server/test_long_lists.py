@@ -16,6 +16,7 @@ import pytest
 
 from runyard.home import Home, read_discovery
 from runyard.server.api import run_api
+from runyard.server.history.reading import project_keys
 from runyard.server.listing import run_lists
 from runyard.server.listing.field_memory import FieldMemory
 from runyard.server.listing.filters import read_filter
@@ -200,6 +201,43 @@ def test_few_lists_are_remembered(database: Database, monkeypatch: pytest.Monkey
     long = Filter(" " * 20_000, read_filter('{"config.x": null}'))
     assert database.read(lambda db: lists.count(db, 1, long)).result() == 4
     assert len(lists._known) == 2
+
+
+def test_names_of_a_project_cost_one_look_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    names: dict[str, project_keys.Name] = {}
+    contents: list[dict[str, Any]] = [
+        {
+            "lr": number / 7,
+            "seed": number,
+            "same": 1,
+            "odd": None,
+            "mixed": 1 if number % 2 else "a",
+        }
+        for number in range(50)
+    ]
+    contents += [{"odd": 3}, {"odd": "x"}, {"odd": 2.5}, {"lr": None}, {"seed": "text"}]
+    looked_at: list[str] = []
+    note_value = project_keys._note_value
+
+    def count(known: Any, media: Any, name: str, value: Any) -> None:
+        looked_at.append(name)
+        note_value(known, media, name, value)
+
+    monkeypatch.setattr(project_keys, "_note_value", count)
+    for content in contents:
+        project_keys._note(names, {}, content)
+    found = {name: (entry.kind, entry.varies) for name, entry in names.items()}
+    assert found == {
+        "lr": ("number", True),
+        "seed": ("other", True),
+        "same": ("number", False),
+        "odd": ("number", True),  # Of the last value, where the first run has none.
+        "mixed": ("other", True),
+    }
+    # A name that varies is settled by its first two values; one that does not is compared.
+    assert looked_at.count("lr") == 3
+    assert looked_at.count("mixed") == 3
+    assert looked_at.count("same") == 50
 
 
 @pytest.mark.live
