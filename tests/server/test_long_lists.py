@@ -16,18 +16,21 @@ import pytest
 
 from runyard.home import Home, read_discovery
 from runyard.server.api import run_api
+from runyard.server.api.page_api import page_projects
 from runyard.server.history.reading import project_keys
-from runyard.server.listing import run_lists
+from runyard.server.listing import run_listing, run_lists
 from runyard.server.listing.field_memory import FieldMemory
 from runyard.server.listing.filters import read_filter
 from runyard.server.listing.orders import read_order
 from runyard.server.listing.run_lists import Filter, RunLists
+from runyard.server.people.permissions import Entities
 from runyard.server.runs import runs
 from runyard.server.store.database import Database
 from runyard.server.tracker import Tracker
 from tests.conftest import RunRunyard, server_pids
 from tests.server.asgi import Client, basic
 from tests.server.conftest import Upsert, a_run
+from tests.server.memory import Question, empty_store
 
 
 def test_a_list_of_runs_is_read_piece_by_piece(
@@ -238,6 +241,35 @@ def test_names_of_a_project_cost_one_look_a_value(monkeypatch: pytest.MonkeyPatc
     assert looked_at.count("lr") == 3
     assert looked_at.count("mixed") == 3
     assert looked_at.count("same") == 50
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        pytest.param(lambda db: page_projects._projects(db, None, 0.0), id="projects"),
+        pytest.param(lambda db: runs.newest(db, None, None, None), id="all runs"),
+        pytest.param(lambda db: runs.newest(db, None, "failed", None), id="runs in a state"),
+        pytest.param(lambda db: runs.count_of(db, Entities(frozenset({"ada"}))), id="counts"),
+        pytest.param(lambda db: run_listing.count_all(db, 1), id="runs of a project"),
+    ],
+)
+def test_what_is_asked_of_every_run_is_in_an_index(question: Question) -> None:
+    """No row of `runs` is read for it: those have texts of some kilobytes."""
+    db = empty_store()
+    asked: list[str] = []
+    db.set_trace_callback(asked.append)
+    question(db)
+    db.set_trace_callback(None)
+    steps = [
+        step["detail"]
+        for statement in asked
+        if statement.startswith("SELECT")
+        for step in db.execute(f"EXPLAIN QUERY PLAN {statement}")
+        if " runs" in step["detail"]
+    ]
+    db.close()
+    assert steps
+    assert [step for step in steps if "COVERING INDEX" not in step] == []
 
 
 @pytest.mark.live
