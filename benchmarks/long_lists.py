@@ -104,6 +104,7 @@ QUESTIONS: dict[str, Callable[[Caller], int]] = {
     "filtered walk, pages of 1000": lambda caller: walk(caller, 1_000),
     "keys, cold": project(LARGE, "keys"),
     "page's list": project(LARGE, "runs"),
+    "page's list, first slice": project(LARGE, "runs?limit=500"),
     "page's list, two columns": project(LARGE, "runs?config=lr&summary=acc"),
     f"page's list, {SMALL_RUNS}": project(SMALL, "runs"),
     "overview": lambda caller: caller.get("/api/projects"),

@@ -81,6 +81,28 @@ def test_runs_that_go_while_they_are_listed_are_left_out(
     ]
 
 
+def test_the_page_gets_a_list_in_slices(client: Client, upsert: Upsert) -> None:
+    for number in range(7):
+        upsert(name=f"run{number}", config=json.dumps({"lr": {"value": number}}))
+    path = "/api/projects/ada/birds/runs?config=lr"
+    names, values, sizes, where = list[str](), list[int](), list[int](), ""
+    while not sizes or sizes[-1] == 3:
+        found = client.get(f"{path}&limit=3{where}").json()
+        assert (found["whole"], found["total"]) == (True, 7 + len(sizes))
+        columns = found["columns"]
+        names += columns["id"]
+        values += found["config"]["lr"]
+        sizes.append(len(columns["id"]))
+        # A run that comes meanwhile moves no other into another slice.
+        upsert(name=f"late{len(sizes)}")
+        where = f"&before={columns['created_at'][-1]}&key={columns['key'][-1]}"
+    assert names == [f"run{number}" for number in range(6, -1, -1)]
+    assert values == list(range(6, -1, -1))
+    assert sizes == [3, 3, 1]
+    assert client.get(path).json()["total"] == 10
+    assert client.get(f"{path}&limit=3&before=soon&key=1").status == 400
+
+
 LIST = """query($filters: JSONString, $order: String, $after: String, $first: Int) {
   project(name: "birds") { runCount(filters: $filters)
     runs(filters: $filters, order: $order, after: $after, first: $first) {

@@ -144,19 +144,31 @@ def read_columns(
     project: int,
     fields: Sequence[Field],
     keys: Sequence[int] | None,
+    before: tuple[float, int] | None = None,
+    most: int | None = None,
 ) -> tuple[dict[str, list[Any]], list[list[Any]]]:
     """The columns every table has, and those of the fields; the newest run first.
 
-    Only of these runs, where `keys` are given. A value is MISSING where a run has none.
+    Only of these runs, where `keys` are given; else at most so many, of those that are older than
+    `before` (when a run was created, and its key). A value is MISSING where a run has none.
     """
     chosen = ", ".join(f'{what} AS "{name}"' for name, what in COLUMNS.items())
     narrowed = "" if keys is None else "AND runs.key IN (SELECT value FROM json_each(:keys)) "
+    if before is not None:
+        narrowed += "AND (runs.created_at, runs.key) < (:time, :key) "
+    time, key = before or (None, None)
     rows = db.execute(
         f"SELECT {chosen}, coalesce(number, 0) AS revision FROM runs "  # noqa: S608
         "LEFT JOIN revisions ON revisions.run = runs.key "
         f"WHERE runs.project = :project {narrowed}"
-        "ORDER BY runs.created_at DESC, runs.key DESC",
-        {"project": project, "keys": None if keys is None else json.dumps(list(keys))},
+        "ORDER BY runs.created_at DESC, runs.key DESC LIMIT :most",
+        {
+            "project": project,
+            "keys": None if keys is None else json.dumps(list(keys)),
+            "time": time,
+            "key": key,
+            "most": -1 if most is None else most,
+        },
     ).fetchall()
     *read, revisions = (
         [list(column) for column in zip(*rows, strict=True)]
