@@ -15,14 +15,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from runyard.server.listing import run_listing
 from runyard.server.listing.field_memory import FieldMemory
 from runyard.server.listing.filters import read_filter
 from runyard.server.listing.orders import read_order
+from runyard.server.listing.run_lists import Filter, RunLists
 from runyard.server.store.database import Database
 
 RUNS, TIMES = 10_000, 10
-CONDITION = read_filter('{"config.lr": {"$gt": 0.5}}')
+TEXT = '{"config.lr": {"$gt": 0.5}}'
+CHOSEN = Filter(TEXT, read_filter(TEXT))
 ORDER = read_order("-summary_metrics.acc")
 
 
@@ -43,9 +44,8 @@ def fill(connection: sqlite3.Connection) -> None:
         )
 
 
-def page(connection: sqlite3.Connection, memory: FieldMemory) -> None:
-    keys = run_listing.matching(connection, memory, 1, CONDITION)
-    found = run_listing.read_page(connection, memory, 1, CONDITION, keys, ORDER, None, 50)
+def page(connection: sqlite3.Connection, lists: RunLists) -> None:
+    found = lists.read_page(connection, 1, CHOSEN, ORDER, None, 50)
     assert len(found.runs) == 50
 
 
@@ -63,7 +63,7 @@ def measure(database: Database, work: Callable[[sqlite3.Connection], None]) -> f
     best = float("inf")
     for _ in range(TIMES):
         begin = time.process_time()
-        database.read(work).result()
+        database.plan(work).result()
         best = min(best, time.process_time() - begin)
     return best * 1e3
 
@@ -73,11 +73,14 @@ def main() -> None:
         database = Database(Path(folder) / "runyard.db")
         database.open()
         database.write(fill).result()
-        memory = FieldMemory()
+        changes = database.changes
+        lists = RunLists(changes, FieldMemory())
         print(f"{RUNS} runs, a page of 50; CPU ms, best of {TIMES}")
         anew = measure(database, read_all)
-        first = measure(database, lambda connection: page(connection, FieldMemory()))
-        later = measure(database, lambda connection: page(connection, memory))
+        first = measure(
+            database, lambda connection: page(connection, RunLists(changes, FieldMemory()))
+        )
+        later = measure(database, lambda connection: page(connection, lists))
         print(f"  every JSON text read anew  {anew:8.1f}")
         print(f"  runyard, first question    {first:8.1f}")
         print(f"  runyard, next pages        {later:8.1f}")

@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.applications import Starlette
+from starlette.types import Message, Receive, Scope, Send
 
 from runyard.home import Home, prepare
 from runyard.locks import FolderLock
@@ -29,8 +30,9 @@ Note = tuple[float, float, int, str, str]
 class Timed:
     """An application whose requests are noted."""
 
-    def __init__(self, app: ASGIApp, notes: list[Note]) -> None:
+    def __init__(self, app: Starlette, notes: list[Note]) -> None:
         self._app = app
+        self.state = app.state  # The server's own loop looks at it.
         self._notes = notes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

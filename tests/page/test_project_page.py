@@ -168,6 +168,35 @@ def test_many_runs_are_renamed_by_a_pattern_with_a_way_back(page: Page, yard: Ya
     assert yard.api.run(f"{yard.me()}/wide/r6")["name"] == "run-6"
 
 
+def test_the_newest_runs_are_shown_while_the_others_come(page: Page, yard: Yard) -> None:
+    for number in range(510):
+        run = {"entity": yard.me(), "project": "long", "id": f"l{number}", "command": ["true"]}
+        yard.connection.post("/api/runs", {**run, "name": f"try-{number}"})
+    held: list[Route] = []
+    server = {"is": "slow"}
+
+    def answer(route: Route) -> None:
+        if server["is"] == "slow":
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/long/runs?*before=*", answer)
+    page.goto(f"{yard.url}/{yard.me()}/long")
+    expect(page.locator(".run-link").first).to_have_text("try-509")
+    search = page.get_by_label("Search and filter runs")
+    search.fill("name = try-3")
+    expect(page.locator(".run-link")).to_have_count(0)
+    server["is"] = "quick"
+    for route in held:
+        route.continue_()
+    expect(page.locator(".run-link")).to_have_text(["try-3"])
+    # What is written later is told, and found.
+    run = {"entity": yard.me(), "project": "long", "id": "late", "command": ["true"]}
+    yard.connection.post("/api/runs", {**run, "name": "try-3"})
+    expect(page.locator(".run-link")).to_have_count(2)
+
+
 def test_loading_failed_and_absent_are_told_apart(page: Page) -> None:
     held: list[Route] = []
     server = {"is": "slow"}

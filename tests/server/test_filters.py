@@ -11,20 +11,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runyard.server.history.reading.dotted_names import MISSING
-from runyard.server.listing import run_listing
 from runyard.server.listing.field_memory import FieldMemory
 from runyard.server.listing.field_paths import JSON, TIME, Field, find_field, look_up
 from runyard.server.listing.filters import BadFilter, fields_of, narrow, predicate, read_filter
 from runyard.server.listing.orders import (
     BadOrder,
+    Ordered,
     Place,
     rank_of,
     read_cursor,
     read_order,
-    take_page,
     write_cursor,
 )
-from runyard.server.listing.run_listing import matching
+from runyard.server.listing.run_listing import _records
+from runyard.server.listing.run_lists import Filter, RunLists
 from runyard.server.store.database import Database
 
 
@@ -229,12 +229,11 @@ def test_sql_and_python_agree(
         everything = narrow(read_filter(None))
         by_python = {
             record.key
-            for record in run_listing._records(connection, FieldMemory(), 1, everything, fields)
+            for record in _records(connection, FieldMemory(), 1, everything, fields, None)
             if passes(record)
         }
         by_sql = {
-            record.key
-            for record in run_listing._records(connection, FieldMemory(), 1, narrowed, set())
+            record.key for record in _records(connection, FieldMemory(), 1, narrowed, set(), None)
         }
         return by_python, by_sql
 
@@ -256,19 +255,17 @@ def test_pages_hold_each_run_once_and_in_order(
     database: Database, runs: list[dict[str, Any]], asked: Mapping[str, Any], text: str, size: int
 ) -> None:
     _store(database, runs)
-    condition, order = read_filter(json.dumps(asked)), read_order(text)
+    chosen, order = Filter("", read_filter(json.dumps(asked))), read_order(text)
 
     def walk(connection: Any, size: int) -> list[str]:
-        keys = matching(connection, FieldMemory(), 1, condition)
+        lists = RunLists(database.changes, FieldMemory())
         found: list[str] = []
         after = None
         while True:
-            page = run_listing.read_page(
-                connection, FieldMemory(), 1, condition, keys, order, after, size
-            )
+            page = lists.read_page(connection, 1, chosen, order, after, size)
             found += [row["id"] for row, _ in page.runs]
             if not page.more:
-                assert len(found) == run_listing.count(connection, 1, condition, keys)
+                assert len(found) == lists.count(connection, 1, chosen)
                 return found
             after = read_cursor(write_cursor(page.runs[-1][1]))
 
@@ -280,14 +277,26 @@ def test_pages_hold_each_run_once_and_in_order(
 
 def test_what_is_missing_comes_last_either_way() -> None:
     places = [Place(rank_of(value), key) for key, value in enumerate([3, None, 1, MISSING, 2])]
-    assert [place.key for place in take_page(places, False, None, 9)] == [2, 4, 0, 1, 3]
-    assert [place.key for place in take_page(places, True, None, 9)] == [0, 4, 2, 3, 1]
+    assert [place.key for place in Ordered(places).page(None, 9, descending=False)] == [
+        2,
+        4,
+        0,
+        1,
+        3,
+    ]
+    assert [place.key for place in Ordered(places).page(None, 9, descending=True)] == [
+        0,
+        4,
+        2,
+        3,
+        1,
+    ]
 
 
 def test_numbers_come_before_texts_and_odd_numbers_last() -> None:
     values = ["b", 2, float("inf"), float("nan"), [1], True, 10**30, "a"]
     places = [Place(rank_of(value), key) for key, value in enumerate(values)]
-    ordered = [values[place.key] for place in take_page(places, False, None, 9)]
+    ordered = [values[place.key] for place in Ordered(places).page(None, 9, descending=False)]
     assert ordered[:6] == [True, 2, 10**30, "a", "b", [1]]
     assert ordered[6] == float("inf"), "nobody's best, in either order"
 

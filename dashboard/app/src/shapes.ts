@@ -344,10 +344,11 @@ export interface ReportHead {
   updated_at: number;
 }
 
-/** Where `whole` is false, only the runs that changed. */
+/** Where `whole` is false, only the runs that changed. `total`: with those of other slices. */
 export interface RunColumns {
   revision: number;
   whole: boolean;
+  total: number;
   columns: Record<string, any[]>;
   config: Record<string, any[]>;
   summary: Record<string, any[]>;

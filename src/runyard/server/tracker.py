@@ -18,6 +18,7 @@ from runyard.server.history.joining import Joiner
 from runyard.server.history.reading.project_keys import ProjectKeys
 from runyard.server.jobs import jobs
 from runyard.server.listing.field_memory import FieldMemory
+from runyard.server.listing.run_lists import RunLists
 from runyard.server.people.accounts import Accounts
 from runyard.server.people.permissions import Caller
 from runyard.server.runs.run_files import Uploads
@@ -48,6 +49,7 @@ class Tracker(Store):
         self.joiner = Joiner()
         self.vacuum = Vacuum()
         self.remembered = FieldMemory()
+        self.run_lists = RunLists(self.changes, self.remembered)
         self.project_keys = ProjectKeys(self.changes)
         self.sweeps = ClaimQueues(self)
         # Jobs that are to be cancelled; while there are none, no claim has to look.

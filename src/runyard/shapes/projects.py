@@ -61,10 +61,11 @@ class FieldNames(TypedDict):
 
 
 class RunColumns(TypedDict):
-    """Where `whole` is false, only the runs that changed."""
+    """Where `whole` is false, only the runs that changed. `total`: with those of other slices."""
 
     revision: int
     whole: bool
+    total: int
     columns: dict[str, list[Any]]
     config: dict[str, list[Any]]
     summary: dict[str, list[Any]]

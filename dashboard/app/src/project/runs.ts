@@ -32,9 +32,17 @@ export interface Wanted {
   summary: readonly string[];
 }
 
+// The first slice fills the screen; the table is sorted anew after each, so later ones are longer.
+const FIRST_SLICE = 500;
+const LONGEST_SLICE = 16_000;
+
 export class RunList {
   revision = 0;
+  /** How many there are, with those that are still to come. */
+  total = 0;
   private byKey = new Map<number, Run>();
+  private loading: Promise<void> = Promise.resolve();
+  private turn = 0;
 
   constructor(private readonly path: string) {}
 
@@ -42,15 +50,39 @@ export class RunList {
     return [...this.byKey.values()];
   }
 
-  /** Everything anew, with these columns. */
-  async load(wanted: Wanted): Promise<void> {
-    const answer = await get<Answer>(`${this.path}/runs`, { query: { config: [...wanted.config], summary: [...wanted.summary] } });
-    this.byKey = new Map(rows(answer).map((run) => [run.key, run]));
-    this.revision = answer.revision;
+  /** Everything anew, with these columns, slice by slice; `shown` is called after each. */
+  load(wanted: Wanted, shown: () => void): Promise<void> {
+    const loading = this.loadSlices(wanted, shown, ++this.turn);
+    this.loading = loading.catch(() => {});
+    return loading;
+  }
+
+  private async loadSlices(wanted: Wanted, shown: () => void, turn: number): Promise<void> {
+    const loaded = new Map<number, Run>();
+    let revision = 0;
+    let last: Run | undefined;
+    for (let limit = FIRST_SLICE; ; limit = Math.min(4 * limit, LONGEST_SLICE)) {
+      const from = last ? { before: last.created_at, key: last.key } : {};
+      const answer = await get<Answer>(`${this.path}/runs`, { query: { config: [...wanted.config], summary: [...wanted.summary], limit, ...from } });
+      if (turn !== this.turn) return;
+      // What changes while the slices come is told by the news since the first.
+      revision ||= answer.revision;
+      const slice = rows(answer);
+      slice.forEach((run) => loaded.set(run.key, run));
+      last = slice.at(-1);
+      const isOver = slice.length < limit;
+      // Rows of an earlier load stay in sight until theirs come.
+      this.byKey = isOver ? loaded : new Map([...this.byKey, ...slice.map((run) => [run.key, run] as const)]);
+      this.total = isOver ? loaded.size : answer.total;
+      this.revision = revision;
+      shown();
+      if (isOver) return;
+    }
   }
 
   /** What changed since; answers whether anything did. */
   async update(wanted: Wanted): Promise<boolean> {
+    await this.loading;
     const answer = await get<Answer>(`${this.path}/runs`, {
       query: { config: [...wanted.config], summary: [...wanted.summary], since: this.revision },
     });
@@ -61,6 +93,7 @@ export class RunList {
     for (const run of changed) if (this.byKey.has(run.key)) this.byKey.set(run.key, run);
     if (fresh.length) this.byKey = new Map([...fresh.map((run) => [run.key, run] as const), ...this.byKey]);
     answer.deleted.forEach((key) => this.byKey.delete(key));
+    this.total = this.byKey.size;
     this.revision = answer.revision;
     return changed.length > 0 || answer.deleted.length > 0;
   }

@@ -78,9 +78,11 @@ export function useProject(entity: string, project: string, view: ProjectView): 
     setError(null);
     const first = get<Keys>(`${path}/keys`);
     first.then(setKeys, setError);
-    list.load({ config: [], summary: [] }).then(() => {
+    const shown = () => {
       setLoaded(true);
       changed();
+    };
+    list.load({ config: [], summary: [] }, shown).then(() => {
       // What was logged between the two answers is no news any more: a run's first row may be that.
       void first.then(({ metrics }) => metrics.length || loadKeys(), () => {});
     }, setError);
@@ -91,7 +93,7 @@ export function useProject(entity: string, project: string, view: ProjectView): 
     if (!keys || !isLoaded) return null;
     const names = new Set([...columns, ...filter.fields, view.sort.name]);
     const wanted = columnsOf(names);
-    if (list.runs.length <= SMALL) {
+    if (list.total <= SMALL) {
       keys.config.slice(0, MOST_COLUMNS).forEach((key) => wanted.config.push(key.name));
       keys.summary.slice(0, MOST_COLUMNS).forEach((key) => wanted.summary.push(key.name));
     }
@@ -102,7 +104,7 @@ export function useProject(entity: string, project: string, view: ProjectView): 
   latest.current = wanted;
   const name = wanted && JSON.stringify(wanted);
   useEffect(() => {
-    if (wanted) list.load(wanted).then(changed, setError);
+    if (wanted) list.load(wanted, changed).catch(setError);
   }, [name]);
 
   useLive({ project: place }, isLoaded ? list.revision : null, (news) => {

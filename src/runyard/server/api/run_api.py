@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sqlite3
 import time
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from runyard.server.history import archives
 from runyard.server.history.history import HISTORY, count_rows
@@ -30,19 +33,22 @@ from runyard.server.http.answers import (
     HttpError,
     answer,
     read_body,
+    strict_text,
 )
 from runyard.server.http.routes import Endpoints
 from runyard.server.jobs import jobs
-from runyard.server.people.permissions import RUNS, Entities, readable
+from runyard.server.people.permissions import RUNS, readable
 from runyard.server.processes import attempts
 from runyard.server.processes.attempts import usage_json
 from runyard.server.processes.consoles import read_page
 from runyard.server.runs import alerts, runs
 from runyard.server.store.changes import Kind
 from runyard.server.store.database import LARGEST_KEY
+from runyard.server.store.json_text import is_odd
 from runyard.server.store.names import BadName, check_project, check_run_id
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import endings, leases
+from runyard.server.tracker import Tracker
 from runyard.shapes.runs import (
     ArchiveDetail,
     Console,
@@ -57,6 +63,8 @@ api = Endpoints("runs")
 
 # What can change a run's console, or end it.
 _PRINTED = (Kind.CONSOLE, Kind.RUN, Kind.DELETED)
+# So many are read and encoded within some hundredths of a second, and are a megabyte or less.
+_RUNS_AT_ONCE = 200
 
 
 @dataclass
@@ -81,8 +89,9 @@ class AttemptEnd:
 async def list_runs(request: Request) -> Response:
     """Runs, the newest first."""
     query = request.query_params
-    rows = await tracker_of(request).read(
-        _list_runs,
+    tracker = tracker_of(request)
+    keys = await tracker.read(
+        runs.newest,
         query.get("project"),
         query.get("state"),
         arguments.number(request, "limit"),
@@ -90,7 +99,10 @@ async def list_runs(request: Request) -> Response:
         alone=query.get("alone") == "1",
         sweep=arguments.number(request, "sweep"),
     )
-    return answer(rows)
+    first = await tracker.read(_runs_text, keys[:_RUNS_AT_ONCE])
+    if len(keys) <= _RUNS_AT_ONCE:
+        return Response(b"[%b]" % first, media_type="application/json")
+    return StreamingResponse(_list_of_runs(tracker, first, keys), media_type="application/json")
 
 
 @api.get("/api/run", RUNS, query={"name": str}, answer=RunDetail)
@@ -340,18 +352,29 @@ def _whereabouts(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
     }
 
 
-def _list_runs(
-    connection: sqlite3.Connection,
-    project: str | None,
-    state: str | None,
-    limit: int | None,
-    entities: Entities | None,
-    *,
-    alone: bool,
-    sweep: int | None,
-) -> list[Run]:
-    rows = runs.newest(connection, project, state, limit, entities, alone=alone, sweep=sweep)
-    return [run_json(connection, row) for row in rows]
+async def _list_of_runs(
+    tracker: Tracker, first: bytes, keys: Sequence[int]
+) -> AsyncIterator[bytes]:
+    """A list of any length in pieces: others are answered in between, and none holds all of it."""
+    yield b"[" + first
+    # All runs of a piece may be deleted meanwhile: then no comma stands before the next.
+    is_begun = bool(first)
+    for start in range(_RUNS_AT_ONCE, len(keys), _RUNS_AT_ONCE):
+        text = await tracker.read(_runs_text, keys[start : start + _RUNS_AT_ONCE])
+        if text:
+            yield b"," + text if is_begun else text
+            is_begun = True
+    yield b"]"
+
+
+def _runs_text(connection: sqlite3.Connection, keys: Sequence[int]) -> bytes:
+    """JSON for inside of a list, made in the reader's thread; runs that are gone are left out."""
+    rows = runs.by_keys(connection, keys)
+    content = [run_json(connection, row) for row in rows]
+    if not any(is_odd(row["config"]) or is_odd(row["summary"]) for row in rows):
+        with contextlib.suppress(TypeError):  # Numbers beyond 64 bits, halves of a surrogate pair.
+            return orjson.dumps(content)[1:-1]
+    return strict_text(content)[1:-1].encode()
 
 
 def _attempt(request: Request) -> int:

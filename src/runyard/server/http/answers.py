@@ -41,11 +41,15 @@ class HttpError(Exception):
 
 def answer(content: Any, status: int = 200) -> Response:
     """JSON in the strict sense: NaN and the infinities travel as text."""
+    return Response(strict_text(content), status, media_type="application/json")
+
+
+def strict_text(content: Any) -> str:
+    """The text of such an answer."""
     try:
-        text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+        return json.dumps(content, allow_nan=False, separators=(",", ":"))
     except (ValueError, RecursionError):
-        text = json.dumps(strict(content), allow_nan=False, separators=(",", ":"))
-    return Response(text, status, media_type="application/json")
+        return json.dumps(strict(content), allow_nan=False, separators=(",", ":"))
 
 
 def quick_answer(content: Any) -> Response:

@@ -6,11 +6,12 @@ pages stay right when runs come and go in between. Runs without the value come l
 
 from __future__ import annotations
 
-import heapq
+import bisect
 import json
 import math
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from runyard.server.history.reading.dotted_names import MISSING
 from runyard.server.listing.field_paths import Field, UnknownField, find_field
@@ -20,6 +21,8 @@ _LARGEST = 2**63 - 1
 
 # What kind of value it is, and the value: numbers before texts before the rest.
 Rank = tuple[int, Any]
+Entry = TypeVar("Entry", int, tuple[Rank, int])
+CREATED = find_field("created_at")
 
 
 class BadOrder(ValueError):
@@ -87,25 +90,48 @@ def read_cursor(text: str | None) -> Place | None:
     return Place((kind, value), key)
 
 
-def take_page(
-    places: list[Place], descending: bool, after: Place | None, count: int
-) -> list[Place]:
-    """The next `count` places behind `after`."""
-    pick = heapq.nlargest if descending else heapq.nsmallest
-    page: list[Place] = []
-    if after is None or after.rank is not None:
-        ranked = [(place.rank, place.key) for place in places if place.rank is not None]
-        if after is not None and after.rank is not None:
-            mark = (after.rank, after.key)
-            ranked = [
-                candidate
-                for candidate in ranked
-                if (candidate < mark if descending else candidate > mark)
+class Ordered:
+    """Runs in the order of a field: by their values, then those that have none; equals by age."""
+
+    def __init__(self, places: Iterable[Place]) -> None:
+        ranked, others = list[tuple[Rank, int]](), list[int]()
+        for place in places:
+            if place.rank is None:
+                others.append(place.key)
+            else:
+                ranked.append((place.rank, place.key))
+        self._ranked, self._others = sorted(ranked), sorted(others)
+
+    def __len__(self) -> int:
+        return len(self._ranked) + len(self._others)
+
+    def replaced(self, keys: Set[int], places: Iterable[Place]) -> Ordered:
+        """The same with those runs at these places instead; a run without one leaves the list."""
+        stay = [Place(rank, key) for rank, key in self._ranked if key not in keys]
+        stay += [Place(None, key) for key in self._others if key not in keys]
+        return Ordered((*stay, *places))
+
+    def page(self, after: Place | None, count: int, *, descending: bool) -> list[Place]:
+        """The next `count` places behind `after`."""
+        page: list[Place] = []
+        if after is None or after.rank is not None:
+            mark = None if after is None or after.rank is None else (after.rank, after.key)
+            page = [
+                Place(rank, key) for rank, key in _behind(self._ranked, mark, count, descending)
             ]
-        page = [Place(rank, key) for rank, key in pick(count, ranked)]
-    if len(page) < count:
-        keys = [place.key for place in places if place.rank is None]
-        if after is not None and after.rank is None:
-            keys = [key for key in keys if (key < after.key if descending else key > after.key)]
-        page += [Place(None, key) for key in pick(count - len(page), keys)]
-    return page
+        if len(page) < count:
+            last = after.key if after is not None and after.rank is None else None
+            keys = _behind(self._others, last, count - len(page), descending)
+            page += [Place(None, key) for key in keys]
+        return page
+
+
+def _behind(
+    ordered: Sequence[Entry], mark: Entry | None, count: int, descending: bool
+) -> Sequence[Entry]:
+    """The next `count` entries behind the mark, or from where the order begins."""
+    if descending:
+        stop = len(ordered) if mark is None else bisect.bisect_left(ordered, mark)
+        return ordered[max(0, stop - count) : stop][::-1]
+    start = 0 if mark is None else bisect.bisect_right(ordered, mark)
+    return ordered[start : start + count]

@@ -7,7 +7,7 @@ order speaks of them, and whole rows are read for the page alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection
 from typing import Any
@@ -16,9 +16,9 @@ import orjson
 
 from runyard.server.history.reading.dotted_names import MISSING
 from runyard.server.listing.field_memory import FieldMemory, Values
-from runyard.server.listing.field_paths import JSON, LIST, SELECTED, TIME, Field
+from runyard.server.listing.field_paths import JSON, LIST, TIME, Field
 from runyard.server.listing.filters import Condition, Narrowed, fields_of, narrow, predicate
-from runyard.server.listing.orders import Order, Place, rank_of, take_page
+from runyard.server.listing.orders import Order, Place, rank_of
 from runyard.server.runs import runs
 from runyard.server.store.json_text import parse
 from runyard.server.store.sql import Row, fetch_number
@@ -30,54 +30,31 @@ class Page:
     more: bool
 
 
-def matching(
-    db: Connection, memory: FieldMemory, project: int, condition: Condition
-) -> list[int] | None:
-    """Keys of the runs that pass; None where SQL alone can tell them."""
-    narrowed = narrow(condition)
-    if narrowed.exact:
-        return None
-    passes = predicate(condition)
-    return [
-        record.key
-        for record in _records(db, memory, project, narrowed, fields_of(condition))
-        if passes(record)
-    ]
+def count_all(db: Connection, project: int) -> int:
+    return fetch_number(db, "SELECT count(*) FROM runs WHERE project = ?", (project,))
 
 
-def count(db: Connection, project: int, condition: Condition, keys: list[int] | None) -> int:
-    if keys is not None:
-        return len(keys)
-    narrowed = narrow(condition)
-    return fetch_number(
-        db,
-        f"SELECT count(*) FROM runs WHERE runs.project = ? AND {narrowed.sql}",  # noqa: S608
-        (project, *narrowed.values),
-    )
-
-
-def read_page(
+def places(
     db: Connection,
     memory: FieldMemory,
     project: int,
     condition: Condition,
-    keys: list[int] | None,
-    order: Order,
-    after: Place | None,
-    first: int,
-) -> Page:
-    """At most `first` runs behind `after`; `keys` is what `matching` found."""
+    field: Field,
+    keys: Collection[int] | None,
+) -> list[Place]:
+    """Where the runs that pass stand in the order of a field; of `keys` only, if they are given."""
     narrowed = narrow(condition)
-    if keys is None and order.field.kind not in (JSON, LIST):
-        places = _places_by_sql(db, project, narrowed, order, after, first + 1)
+    if narrowed.exact:
+        records = _records(db, memory, project, narrowed, {field}, keys)
     else:
-        wanted = None if keys is None else set(keys)
-        every = [
-            Place(rank_of(record.get(order.field, exact=True)), record.key)
-            for record in _records(db, memory, project, narrowed, {order.field})
-            if wanted is None or record.key in wanted
-        ]
-        places = take_page(every, order.descending, after, first + 1)
+        passes = predicate(condition)
+        every = _records(db, memory, project, narrowed, {field, *fields_of(condition)}, keys)
+        records = [record for record in every if passes(record)]
+    return [Place(rank_of(record.get(field, exact=True)), record.key) for record in records]
+
+
+def rows_at(db: Connection, places: Sequence[Place], first: int) -> Page:
+    """The first runs of these places; whether there are more."""
     rows = runs.by_keys(db, [place.key for place in places[:first]])
     by_key = {place.key: place for place in places}
     return Page([(row, by_key[row["key"]]) for row in rows], len(places) > first)
@@ -105,31 +82,36 @@ class _RunRecord:
 
 
 def _records(
-    db: Connection, memory: FieldMemory, project: int, narrowed: Narrowed, fields: set[Field]
+    db: Connection,
+    memory: FieldMemory,
+    project: int,
+    narrowed: Narrowed,
+    fields: set[Field],
+    keys: Collection[int] | None,
 ) -> list[_RunRecord]:
-    where = f"runs.project = ? AND {narrowed.sql}"
-    rows, values = memory.read(db, where, (project, *narrowed.values), fields)
+    where, parameters = f"runs.project = ? AND {narrowed.sql}", [project, *narrowed.values]
+    if keys is not None:
+        where += " AND runs.key IN (SELECT value FROM json_each(?))"
+        parameters.append(json.dumps(list(keys)))
+    rows, values = memory.read(db, where, parameters, fields)
     return [_RunRecord(row, values) for row in rows]
 
 
-def _places_by_sql(
-    db: Connection, project: int, narrowed: Narrowed, order: Order, after: Place | None, most: int
+def by_creation(
+    db: Connection, project: int, order: Order, after: Place | None, most: int
 ) -> list[Place]:
-    value = SELECTED[order.field.column]
+    """All runs of a project, the oldest or the newest first: an index has them in this order."""
     sign, way = ("<", "DESC") if order.descending else (">", "ASC")
-    tests, values = [f"runs.project = ? AND {narrowed.sql}"], [project, *narrowed.values]
-    if after is not None and after.rank is None:
-        tests.append(f"{value} IS NULL AND runs.key {sign} ?")
-        values.append(after.key)
-    elif after is not None and after.rank is not None:
-        tests.append(f"(({value}, runs.key) {sign} (?, ?) OR {value} IS NULL)")
-        values += [after.rank[1], after.key]
+    test, values = "", list[Any]()
+    if after is not None:
+        test = f"AND (created_at, key) {sign} (?, ?)"
+        values = [after.rank[1] if after.rank else None, after.key]
     rows = db.execute(
-        f"SELECT runs.key AS key, {value} AS value FROM runs "  # noqa: S608
-        f"WHERE {' AND '.join(tests)} ORDER BY {value} {way} NULLS LAST, runs.key {way} LIMIT ?",
-        (*values, most),
+        f"SELECT key, created_at FROM runs WHERE project = ? {test} "  # noqa: S608
+        f"ORDER BY created_at {way}, key {way} LIMIT ?",
+        (project, *values, most),
     )
-    return [Place(rank_of(row["value"]), row["key"]) for row in rows]
+    return [Place(rank_of(row["created_at"]), row["key"]) for row in rows]
 
 
 # By what name a column goes, and what it is in the table.
@@ -162,19 +144,31 @@ def read_columns(
     project: int,
     fields: Sequence[Field],
     keys: Sequence[int] | None,
+    before: tuple[float, int] | None = None,
+    most: int | None = None,
 ) -> tuple[dict[str, list[Any]], list[list[Any]]]:
     """The columns every table has, and those of the fields; the newest run first.
 
-    Only of these runs, where `keys` are given. A value is MISSING where a run has none.
+    Only of these runs, where `keys` are given; else at most so many, of those that are older than
+    `before` (when a run was created, and its key). A value is MISSING where a run has none.
     """
     chosen = ", ".join(f'{what} AS "{name}"' for name, what in COLUMNS.items())
     narrowed = "" if keys is None else "AND runs.key IN (SELECT value FROM json_each(:keys)) "
+    if before is not None:
+        narrowed += "AND (runs.created_at, runs.key) < (:time, :key) "
+    time, key = before or (None, None)
     rows = db.execute(
         f"SELECT {chosen}, coalesce(number, 0) AS revision FROM runs "  # noqa: S608
         "LEFT JOIN revisions ON revisions.run = runs.key "
         f"WHERE runs.project = :project {narrowed}"
-        "ORDER BY runs.created_at DESC, runs.key DESC",
-        {"project": project, "keys": None if keys is None else json.dumps(list(keys))},
+        "ORDER BY runs.created_at DESC, runs.key DESC LIMIT :most",
+        {
+            "project": project,
+            "keys": None if keys is None else json.dumps(list(keys)),
+            "time": time,
+            "key": key,
+            "most": -1 if most is None else most,
+        },
     ).fetchall()
     *read, revisions = (
         [list(column) for column in zip(*rows, strict=True)]

@@ -103,8 +103,8 @@ def newest(
     *,
     alone: bool = False,
     sweep: int | None = None,
-) -> list[Row]:
-    """Runs, the newest first; only of these entities, where some are given.
+) -> list[int]:
+    """The keys of runs, the newest first; only of these entities, where some are given.
 
     With `alone`, those that are no trial of a sweep; with `sweep`, the trials of this one.
     """
@@ -120,11 +120,13 @@ def newest(
     for more, their_values in (in_place(project), of_entities(entities)):
         tests += more
         values += their_values
-    return db.execute(
-        f"{_SELECT} WHERE {' AND '.join(tests or '1')} "
+    rows = db.execute(
+        "SELECT runs.key FROM runs JOIN projects ON projects.key = runs.project "  # noqa: S608
+        f"AND {NOT_TRASH} WHERE {' AND '.join(tests or '1')} "
         "ORDER BY runs.created_at DESC, runs.key DESC LIMIT ?",
         [*values, -1 if limit is None else limit],
-    ).fetchall()
+    )
+    return [row[0] for row in rows]
 
 
 def count_of(db: Connection, entities: Entities) -> tuple[int, int]:

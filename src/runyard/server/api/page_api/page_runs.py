@@ -23,7 +23,7 @@ from runyard.server.http.answers import HttpError, answer, read_texts
 from runyard.server.http.routes import Endpoints
 from runyard.server.listing import run_groups
 from runyard.server.listing.field_paths import Field, UnknownField, find_field
-from runyard.server.listing.run_listing import read_columns
+from runyard.server.listing.run_listing import count_all, read_columns
 from runyard.server.people.permissions import RUNS
 from runyard.server.runs.runs import change_tags, edit_run, rename_runs
 from runyard.server.store.changes import Kind
@@ -69,12 +69,23 @@ Grouping = TypedDict(
 @api.get(
     "/api/projects/{entity}/{project}/runs",
     RUNS,
-    query={"config": list[str], "summary": list[str], "since": int},
+    query={
+        "config": list[str],
+        "summary": list[str],
+        "since": int,
+        "limit": int,
+        "before": float,
+        "key": int,
+    },
     answer=RunColumns,
     tag="projects",
 )
 async def list_columns(request: Request) -> Response:
-    """Runs as columns, the newest first; with `since`, those that changed after that revision."""
+    """Runs as columns, the newest first; with `since`, those that changed after that revision.
+
+    With `limit` at most so many; the next ones come with the last one's `created_at` as `before`
+    and with its `key`.
+    """
     project = await readable_project(request)
     tracker = tracker_of(request)
     tag = tag_of(request, tracker.changes.of_project(project["key"], _SHOWN))
@@ -94,13 +105,17 @@ async def list_columns(request: Request) -> Response:
         changed = [change for change in news if change.project == project["key"]]
         keys = [change.key for change in changed if change.kind is Kind.RUN]
         deleted = [change.key for change in changed if change.kind is not Kind.RUN]
+    limit = arguments.number(request, "limit") if keys is None else None
+    before = None if limit is None else _before(request)
     columns, values = await tracker.read(
-        read_columns, tracker.remembered, project["key"], fields, keys
+        read_columns, tracker.remembered, project["key"], fields, keys, before, limit
     )
+    total = len(columns["key"]) if limit is None else await tracker.read(count_all, project["key"])
     shown = iter([[plain(value) for value in column] for column in values])
     content = {
         "revision": revision,
         "whole": keys is None,
+        "total": total,
         "columns": columns,
         **{part: {name: next(shown) for name in names} for part, names in asked.items()},
         # A run that was moved away may have come back.
@@ -196,6 +211,17 @@ async def group_runs(request: Request) -> Response:
             ]
         },
     )
+
+
+def _before(request: Request) -> tuple[float, int] | None:
+    """Where the last slice ended."""
+    time, key = request.query_params.get("before"), arguments.number(request, "key")
+    if time is None or key is None:
+        return None
+    try:
+        return float(time), key
+    except ValueError as error:
+        raise HttpError(400, f"before is not a time: {time[:50]!r}") from error
 
 
 def _field(name: str) -> Field:

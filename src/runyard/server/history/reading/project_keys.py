@@ -34,11 +34,15 @@ _SHORT_WAIT = 0.05
 
 @dataclass
 class Name:
-    """What is known of a name; `varies` is whether two runs differ there."""
+    """What is known of a name; `varies` is whether two runs differ there.
+
+    A value of one of `types` tells nothing new.
+    """
 
     kind: str
     first: Any
     varies: bool = False
+    types: set[type] = field(default_factory=set)
 
 
 @dataclass
@@ -192,18 +196,32 @@ def runs_with_media(db: Connection, project: int, keys: Sequence[int]) -> dict[s
 
 
 def _note(known: dict[str, Name], media: dict[str, str], content: Mapping[str, Any]) -> None:
-    for name, value in _leaves("", content):
-        if isinstance(value, dict) and isinstance(value.get("_type"), str):
-            media[name] = value["_type"]
+    for name, value in content.items():
+        if isinstance(value, dict):
+            for inner, leaf in _leaves("", {name: value}):
+                _note_value(known, media, inner, leaf)
             continue
+        # Most values of a large project are of a name that is known to vary: they cost one look.
         entry = known.get(name)
-        if entry is None:
-            if len(known) < _MOST_NAMES:
-                known[name] = Name(_kind(value), value)
-        else:
-            entry.varies = entry.varies or entry.first != value
-            if entry.kind != _kind(value) and value is not None:
-                entry.kind = "other" if entry.first is not None else _kind(value)
+        if entry is None or type(value) not in entry.types:
+            _note_value(known, media, name, value)
+
+
+def _note_value(known: dict[str, Name], media: dict[str, str], name: str, value: Any) -> None:
+    if isinstance(value, dict) and isinstance(value.get("_type"), str):
+        media[name] = value["_type"]
+        return
+    entry = known.get(name)
+    if entry is None:
+        if len(known) < _MOST_NAMES:
+            known[name] = Name(_kind(value), value)
+        return
+    entry.varies = entry.varies or entry.first != value
+    if entry.kind != _kind(value) and value is not None:
+        entry.kind = "other" if entry.first is not None else _kind(value)
+    # Where the first run has null, the kind is that of the last value.
+    if entry.varies and entry.first is not None:
+        entry.types.add(type(value))
 
 
 def _leaves(before: str, content: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:

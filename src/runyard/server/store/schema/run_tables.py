@@ -135,3 +135,11 @@ BEGIN
     UPDATE projects SET runs_made = runs_made + 1 WHERE key = NEW.project;
 END;
 """
+
+# What the list of projects and lists of runs read of every run stands together in an index. A row
+# has its config and summary in the middle: what stands behind them is pages away.
+LISTED = """
+CREATE INDEX runs_listed ON runs (project, state, created_at, ended_at, heartbeat_at);
+DROP INDEX runs_by_creation;
+CREATE INDEX runs_by_creation ON runs (created_at, project, state);
+"""

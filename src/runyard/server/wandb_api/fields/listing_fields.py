@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from runyard.server.history.history import HISTORY, count_rows_of
-from runyard.server.listing import run_listing
-from runyard.server.listing.filters import BadFilter, Condition, read_filter
+from runyard.server.listing.filters import BadFilter, read_filter
 from runyard.server.listing.orders import BadOrder, read_cursor, read_order, write_cursor
+from runyard.server.listing.run_lists import Filter
 from runyard.server.wandb_api.fields import run_fields
 from runyard.server.wandb_api.graphql.inputs import Arguments
 from runyard.server.wandb_api.graphql.pages import connection, cursor_text, edge, page_size
@@ -16,42 +16,31 @@ from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 
 def in_project(request: Request, project: int | None) -> Source:
     tracker = request.tracker
-    # Clients ask for the count and for a page in one request: the filter is applied once.
-    known: dict[str | None, tuple[Condition, list[int] | None]] = {}
+    # Clients ask for the count and for a page in one request: the filter is read once.
+    known: dict[str, Filter] = {}
 
-    async def matching(text: str | None) -> tuple[Condition, list[int] | None]:
+    async def read(text: str) -> Filter:
         if text not in known:
             try:
                 # Beside the event loop: a filter may hold megabytes and dozens of patterns.
-                condition = await asyncio.to_thread(read_filter, text)
+                known[text] = Filter(text, await asyncio.to_thread(read_filter, text))
             except BadFilter as error:
                 raise Refusal(str(error)) from error
-            keys = await tracker.read(
-                run_listing.matching, tracker.remembered, project or 0, condition
-            )
-            known[text] = (condition, keys)
         return known[text]
 
     async def run_count(arguments: Arguments) -> int:
-        condition, keys = await matching(arguments.text("filters"))
-        return await tracker.read(run_listing.count, project or 0, condition, keys)
+        chosen = await read(arguments.text("filters") or "")
+        return await tracker.read(tracker.run_lists.count, project or 0, chosen)
 
     async def page(arguments: Arguments) -> Source:
-        condition, keys = await matching(arguments.text("filters"))
+        chosen = await read(arguments.text("filters") or "")
         try:
             order = read_order(arguments.text("order"))
             after = read_cursor(cursor_text(arguments))
         except BadOrder as error:
             raise Refusal(str(error)) from error
         listed = await tracker.read(
-            run_listing.read_page,
-            tracker.remembered,
-            project or 0,
-            condition,
-            keys,
-            order,
-            after,
-            page_size(arguments),
+            tracker.run_lists.read_page, project or 0, chosen, order, after, page_size(arguments)
         )
         counts = await tracker.read(count_rows_of, [row["key"] for row, _ in listed.runs], HISTORY)
         edges = [
