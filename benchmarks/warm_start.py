@@ -47,7 +47,7 @@ def main() -> int:
         (folder / "train.py").write_text(_PROGRAM)
         words = [args.python, "train.py", args.module, str(args.seconds)]
         (folder / "tasks.txt").write_text(f"{shlex.join(words)}\n" * args.trials)
-        subprocess.run(words[:3] + ["0"], cwd=folder, check=True, capture_output=True)
+        subprocess.run([*words[:3], "0"], cwd=folder, check=True, capture_output=True)
         try:
             hours: dict[str, list[float]] = {"cold": [], "warm": []}
             for kind in list(hours) * args.rounds:

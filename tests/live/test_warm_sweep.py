@@ -48,8 +48,6 @@ def write(folder: Path, program: str, **config: object) -> None:
     (folder / "slow.py").write_text(SLOW)
 
 
-
-
 def imports(folder: Path) -> int:
     return len((folder / "imports").read_text().splitlines())
 
@@ -67,7 +65,7 @@ def test_a_sweep_imports_once_and_logs_by_the_stock_client(
     assert imports(tmp_path) == 1
     sweep = newest(module_home)
     trials = api_of(module_home).sweeps.trials(sweep["key"])
-    losses = {round(trial["value"], 6) for trial in trials}
+    losses = {round(trial["value"] or 0.0, 6) for trial in trials}
     assert losses == {0.09, 0.19, 0.29, 0.39}
     for trial in trials:
         run = api_of(module_home).run(trial["id"])

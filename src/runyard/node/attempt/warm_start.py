@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from runyard.node.attempt.keeper import Keeper
     from runyard.node.system.loop import Loop, Timer
 
-# A trial's lease is not renewed while it waits for its parent: far less than its 60 seconds.
-_WAIT_SECONDS = 20.0
+# A trial's lease is not renewed while it waits for its parent: less than its 60 seconds.
+_WAIT_SECONDS = 40.0
 # Two forks and a few system calls.
 _FORK_SECONDS = 10.0
 # Where the slots' programs have different numbers of threads, there is a parent for each.
