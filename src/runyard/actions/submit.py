@@ -41,6 +41,7 @@ class SubmitRequest:
     retries: int | None = None
     metric: str | None = None
     goal: str = "minimize"
+    warm: Sequence[str] = ()
     checks_program: bool = True
     """Refuse a program that is not there, or does not know an option that it is given."""
     cluster: ClusterOptions = field(default_factory=ClusterOptions)
@@ -112,6 +113,7 @@ def list_of(request: SubmitRequest, notify: Notify) -> ListRequest:
         request.retries,
         request.metric,
         request.goal,
+        warm=request.warm,
     )
 
 

@@ -38,6 +38,11 @@ def add_slot_arguments(parser: argparse.ArgumentParser, what: str = "trials") ->
         "be had)", choices=("auto", "on", "off"))  # fmt: skip
 
 
+def add_warm_argument(parser: argparse._ActionsContainer) -> None:
+    add(parser, "--warm MODULES", "import these once (torch,transformers) and fork each program of "
+        "Python from there", type=lambda text: tuple(text.split(",")))  # fmt: skip
+
+
 def read_slots(args: argparse.Namespace) -> Slots:
     """How many GPUs is an option of the cluster too; here it is so many of those that are here."""
     number = getattr(args, "request:resources.gpus", None)

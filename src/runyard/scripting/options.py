@@ -57,6 +57,7 @@ class Options(Resources, total=False):
     entity: str | None
     folder: str | os.PathLike[str] | None
     retries: int | None
+    warm: str | Sequence[str] | None
     chain: int | None
     settings: Mapping[str, Any]
 
@@ -77,6 +78,8 @@ class JobOptions:
     retries: int | None
     seconds: float | None
     """How long it may take."""
+    warm: tuple[str, ...] = ()
+    """Modules that are imported once, before the calls."""
 
 
 def read_options(options: Mapping[str, Any], *, default: str | None = None) -> JobOptions:
@@ -101,7 +104,12 @@ def read_options(options: Mapping[str, Any], *, default: str | None = None) -> J
         name=values.get("name"),
         retries=values.get("retries"),
         seconds=flags["resources.time"],
+        warm=_read_warm(values.get("warm", ())),
     )
+
+
+def _read_warm(modules: str | Sequence[str]) -> tuple[str, ...]:
+    return (modules,) if isinstance(modules, str) else tuple(modules)
 
 
 def log_notice(event: Event) -> None:

@@ -63,6 +63,7 @@ def submit(what: Sequence[str] | Callable[..., Any], /, *args: Any, **keywords: 
         job_options.project,
         name=job_options.name,
         retries=job_options.retries,
+        warm=job_options.warm,
     )
     return Job(_start(list_of(request, log_notice), "run", job_options))
 
@@ -112,6 +113,7 @@ def submit_calls(
         job_options.project,
         name=job_options.name,
         retries=job_options.retries,
+        warm=job_options.warm,
     )
     try:
         watch = _start(request, "run" if is_alone else "farm", job_options, at_once)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -119,6 +119,7 @@ def sweep(
     per_gpu: int | str | None = None,
     gpus: int | str | None = None,
     mps: str | None = None,
+    warm: str | Sequence[str] | None = None,
     project: str | None = None,
     entity: str | None = None,
     on: str | None = None,
@@ -131,14 +132,15 @@ def sweep(
     With a function, each trial is a call of it in this process, one at a time, at most `count`; it
     finds its values in `wandb.config` after `wandb.init()`. Without a function, the program or
     command of the sweep runs, `slots` at a time, or `per_gpu` on each GPU (a number, or "auto").
-    `gpus` and `mps` are those of `runyard sweep`.
+    `gpus`, `mps` and `warm` (a module or a list of them) are those of `runyard sweep`.
 
     By default the sweep runs here, and the call returns at its end, as the command does. With
     on="slurm" it is submitted with the requested resources, and the call returns at once.
     wait=False runs it here in the background; wait=True waits for the jobs.
     """
     if function is not None:
-        if slots not in (None, 1) or per_gpu is not None or gpus is not None or on or resources:
+        for_programs = (per_gpu, gpus, on, warm, *resources)
+        if slots not in (None, 1) or any(value is not None for value in for_programs):
             raise UsageError(
                 "a function's trials run one at a time, in this process",
                 mend="leave slots out; or name a program in the sweep, and leave the function out",
@@ -147,7 +149,7 @@ def sweep(
 
         home = locate()
         return Sweep(call_function(home, config, function, count, project, entity), home)
-    owner = {"project": project, "entity": entity}
+    owner = {"project": project, "entity": entity, "warm": warm}
     place = choose_place(on or HERE)
     if has_queue(place):
         # Of a job they are settings: how many agents share its GPUs, and how.
@@ -214,13 +216,14 @@ def _submit(config: Config, job_options: JobOptions, slots: int, count: int | No
 def _plan(config: Config, job_options: JobOptions) -> Plan:
     from runyard.actions.sweeping.sweep_plan import SweepSource, make_plan
     from runyard.actions.trying.program_checks import check_plan
+    from runyard.config.overrides import Overrides
 
+    overrides = Overrides(warm=job_options.warm or None)
     if isinstance(config, Mapping):
-        source = SweepSource(
-            "the sweep", options=job_options.project, text=json.dumps(dict(config))
-        )
+        text = json.dumps(dict(config))
+        source = SweepSource("the sweep", overrides, job_options.project, text=text)
     else:
-        source = SweepSource(str(Path(config)), options=job_options.project)
+        source = SweepSource(str(Path(config)), overrides, job_options.project)
     plan = make_plan(source, log_notice)
     check_plan(plan, log_notice)
     return plan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
@@ -22,6 +23,7 @@ STOP_AFTER_FAILURES = 5
 # What happens to a trial whose metric is NaN or infinite several times in a row, or at its end.
 NAN = ("stop", "keep")
 MOST_SEEDS = 10_000
+MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Options:
     stop_after_failures: int = STOP_AFTER_FAILURES
     nan: str = NAN[0]
     slots_per_gpu: int | Literal["auto"] | None = None
+    warm: tuple[str, ...] = ()
+    """Modules that are imported before a trial begins, once for many trials."""
     tasks: tuple[Task, ...] = ()
     job_log: str | None = None
 
@@ -95,6 +99,7 @@ def _read_options(fields: Fields) -> Options:
         stop_after_failures=defaults.stop_after_failures if failures is None else failures,
         nan=fields.word("nan", NAN) or defaults.nan,
         slots_per_gpu=_read_slots(fields),
+        warm=_read_warm(fields),
         tasks=read_tasks(fields),
         job_log=fields.text("job_log"),
     )
@@ -150,3 +155,17 @@ def _read_slots(fields: Fields) -> int | Literal["auto"] | None:
         fields.error("slots_per_gpu", f"slots_per_gpu is {kind_of(value)}", "write 2, or auto")
         return None
     return fields.integer("slots_per_gpu", least=1)
+
+
+def _read_warm(fields: Fields) -> tuple[str, ...]:
+    """One module, or a list of them."""
+    value: Any = fields.data.get("warm")
+    if value is None:
+        return ()
+    names = value if isinstance(value, list | tuple) else [value]
+    wrong = [name for name in names if not (isinstance(name, str) and MODULE.fullmatch(name))]
+    if wrong or not names:
+        what = f"{show(wrong[0])} is no module" if wrong else "warm is an empty list"
+        fields.error("warm", what, "write what a program imports: warm: torch, or [torch, numpy]")
+        return ()
+    return tuple(dict.fromkeys(names))

@@ -9,7 +9,7 @@ from runyard.search.consistency import ENGINES, SCHEDULER_KEYS
 from runyard.search.early_terminate import ASHA_FORMS
 from runyard.search.forms import CATEGORICAL, CONSTANT, FORMS, WEIGHTED, Form
 from runyard.search.objectives import GOALS, IMPUTES
-from runyard.search.options import METHODS, NAN, RETRIES
+from runyard.search.options import METHODS, MODULE, NAN, RETRIES
 from runyard.search.parameters import NAME
 from runyard.search.sweep import WANDB_METHODS
 from runyard.search.tasks import TASK_NAME
@@ -17,6 +17,7 @@ from runyard.search.tasks import TASK_NAME
 Schema = dict[str, Any]
 
 _TEXT: Schema = {"type": "string"}
+_MODULE: Schema = {"type": "string", "pattern": f"^{MODULE.pattern}$"}
 _NUMBER: Schema = {"type": "number"}
 _POSITIVE: Schema = {"type": "number", "exclusiveMinimum": 0}
 _METRICS: Schema = {"type": "array", "minItems": 2, "items": {"$ref": "#/definitions/metric"}}
@@ -115,6 +116,7 @@ def _extension() -> Schema:
         "stop_after_failures": _whole(0),
         "nan": {"enum": list(NAN)},
         "slots_per_gpu": {"anyOf": [_whole(1), {"const": "auto"}]},
+        "warm": {"anyOf": [_MODULE, {"type": "array", "minItems": 1, "items": _MODULE}]},
         "tasks": {
             "type": "array",
             "minItems": 1,

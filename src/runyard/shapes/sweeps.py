@@ -226,6 +226,7 @@ class Claimed(TypedDict, total=False):
     task: dict[str, Any] | None
     sweep: str
     is_search: bool
+    warm: list[str]
 
 
 class Held(TypedDict):

@@ -43,6 +43,8 @@ class ListRequest:
     goal: str = "minimize"
     log: Path | None = None
     """Of GNU parallel's form; None: beside the trials."""
+    warm: Sequence[str] = ()
+    """Modules that are imported once, for all programs of Python."""
 
 
 def read_tasks(file: str | None, grid: str | None, notify: Notify) -> TaskList:
@@ -94,6 +96,7 @@ def make_list(request: ListRequest, notify: Notify) -> Sweep:
         retries=request.retries,
         stop_after_failures=0,
         job_log=None if request.log is None else str(request.log),
+        warm=list(request.warm) or None,
     )
     if request.metric:
         config["metric"] = {"name": request.metric, "goal": request.goal}

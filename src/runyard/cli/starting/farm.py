@@ -31,6 +31,7 @@ from runyard.cli.completers import complete_file
 from runyard.cli.option_groups import (
     add_result_arguments,
     add_slot_arguments,
+    add_warm_argument,
     project_options,
     read_slots,
 )
@@ -75,6 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_work_arguments(parser: argparse.ArgumentParser) -> None:
     """What every command that makes a list has."""
     add_slot_arguments(parser, "programs")
+    add_warm_argument(parser)
     add_result_arguments(parser)
     add(parser, "-e --name", "name of the sweep; on slurm, also of folders and logs")
     add(parser, "-P --project", "project (default: runyard.yaml's, or this folder's name)")
@@ -136,7 +138,7 @@ def list_request(
     """With the options of `add_work_arguments`."""
     return task_lists.ListRequest(
         tasks, Path.cwd(), project_options(args), read_slots(args), args.name, args.retries,
-        args.metric, args.goal, log,
+        args.metric, args.goal, log, args.warm or (),
     )  # fmt: skip
 
 

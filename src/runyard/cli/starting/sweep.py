@@ -28,7 +28,12 @@ from runyard.actions.ending.steering import STEERING
 from runyard.actions.naming import find_sweep
 from runyard.cli.completers import complete_sweep_or_file
 from runyard.cli.connect import server
-from runyard.cli.option_groups import add_slot_arguments, project_options, read_slots
+from runyard.cli.option_groups import (
+    add_slot_arguments,
+    add_warm_argument,
+    project_options,
+    read_slots,
+)
 from runyard.cli.output import console, print_json, say, show
 from runyard.cli.parser import add, duration, flag, positive, refuse_options
 from runyard.cli.slurm_options import add_slurm_arguments, refuse_slurm_options
@@ -67,6 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("grid", "random", "bayes", "tpe", "cmaes", "qmc"))  # fmt: skip
     add(made, "--run-cap N", "at most N trials in all", type=positive)
     add(made, "--seed", "of the search: the same seed, the same draws", type=int)
+    add_warm_argument(made)
     add(made, "--set NAME=VALUE", "a parameter (lr=0.1, lr=[0.1,0.2]) or a key of the file "
         "(runyard.seeds=3); may be repeated", action="append", default=[])  # fmt: skip
     add(made, "-R --prior-run RUN", "a run that the search knows of; may be repeated",
@@ -92,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
     own = "" if has_queue(args.on) else "dry-run name "
     why = f"{{0}} is for a sweep file, and there is no file {args.sweep}"
     mend = "`runyard sweep SWEEP` joins a sweep; `runyard runs --sweeps` lists them"
-    refuse_options(args, f"{own}no-run method set prior-run seed", why, mend)
+    refuse_options(args, f"{own}no-run method set prior-run seed warm", why, mend)
     elsewhere = _elsewhere(args)
     return elsewhere if elsewhere is not None else _join(args)
 
@@ -187,7 +193,7 @@ def _source(args: argparse.Namespace) -> SweepSource:
 
     overrides = Overrides(
         name=args.name, run_cap=args.run_cap, method=args.method, seed=args.seed,
-        sets=tuple(args.set),
+        warm=args.warm, sets=tuple(args.set),
     )  # fmt: skip
     return SweepSource(args.sweep, overrides, project_options(args), not args.no_run)
 

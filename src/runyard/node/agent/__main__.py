@@ -100,7 +100,6 @@ class Agent:
         from runyard.node.agent.draining import Draining
         from runyard.node.agent.membership import Membership
 
-        self._helpers: set[int] = set()
         self._draining = Draining(self._work, is_chained=is_chained)
         self._membership = Membership(sweep, self._work, self._has_joined)
 
@@ -124,6 +123,8 @@ class Agent:
             self._membership.occupancy.close()
         if self._mps is not None:
             self._mps.end(self._work.keeper)
+        if self._work.warm_starts is not None:
+            self._work.warm_starts.close()
         self._work.keeper.dismiss()
         if self._work.show is not None:
             self._work.show.close()
@@ -199,7 +200,7 @@ class Agent:
 
             work.job_log = JobLog(self._loop, work.report)
         work.sampling = Sampling(
-            self._loop, lambda usage: occupancy.look(usage, claiming.ask), self._helpers
+            self._loop, lambda usage: occupancy.look(usage, claiming.ask), self._work.helpers
         )
         for slot in work.slots:
             claiming.ask(slot)
@@ -222,10 +223,10 @@ class Agent:
     def _reap(self) -> None:
         for attempt in self._work.held():
             attempt.look()
-        for helper in list(self._helpers):
+        for helper in list(self._work.helpers):
             with contextlib.suppress(ChildProcessError):
                 if os.waitpid(helper, os.WNOHANG)[0]:
-                    self._helpers.discard(helper)
+                    self._work.helpers.discard(helper)
         with contextlib.suppress(ChildProcessError):
             if os.waitpid(self._work.keeper.pid, os.WNOHANG)[0]:
                 self._replace_keeper()
@@ -252,12 +253,14 @@ class Agent:
             attempt.keep_with(self._work.keeper)
         if self._mps is not None:
             self._mps.keep_with(self._work.keeper)
+        if self._work.warm_starts is not None:
+            self._work.warm_starts.keep_with(self._work.keeper)
 
     def _spawn(self, words: list[str]) -> None:
         from runyard.node.system.processes import launch  # Only where the server is gone.
 
         nothing = os.open(os.devnull, os.O_RDWR)
-        self._helpers.add(launch(words, os.environ, None, nothing))
+        self._work.helpers.add(launch(words, os.environ, None, nothing))
         os.close(nothing)
 
 

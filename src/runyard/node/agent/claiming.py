@@ -11,6 +11,7 @@ from runyard.node.attempt.delivery import end_message
 from runyard.node.attempt.trial_attempt import Attempt
 from runyard.node.attempt.workspace import Workspace
 from runyard.node.link.channel import ANSWER_SECONDS
+from runyard.node.system.processes import launch
 from runyard.save_protocol import COURSES, courses_folder
 
 TYPE_CHECKING = False
@@ -54,6 +55,8 @@ class Claiming:
 
         Ask, and give it back.
         """
+        if self._work.warm_starts is not None:
+            self._work.warm_starts.stop_waiting()
         for slot in self._work.slots:
             if slot.token is not None:
                 slot.channel.take_back_last()
@@ -162,8 +165,10 @@ class Claiming:
         def is_ready() -> None:
             if work.is_draining:
                 self._give_back(slot, claim)
+            elif claim.get("warm"):
+                self._launch_warm(slot, claim, workspace)
             else:
-                self._launch(slot, claim, workspace)
+                self._launch(slot, claim, workspace, launch)
 
         if claim["attempt"] == 1:
             is_ready()
@@ -172,7 +177,32 @@ class Claiming:
 
         go_back(slot.channel, work.agent, claim, workspace, is_ready)
 
-    def _launch(self, slot: Slot, claim: dict[str, Any], workspace: Workspace) -> None:
+    def _launch_warm(self, slot: Slot, claim: dict[str, Any], workspace: Workspace) -> None:
+        """When the modules that the sweep names are imported, in the process that it is made of."""
+        from runyard.node.attempt.warm_start import WarmStarts  # Where a sweep wants it.
+
+        work = self._work
+        if work.warm_starts is None:
+            work.warm_starts = WarmStarts(work.loop, lambda: work.keeper, work.report, work.helpers)
+        start = work.warm_starts.launcher(claim["warm"])
+
+        def is_warm() -> None:
+            if work.is_draining:
+                self._give_back(slot, claim)
+            else:
+                self._launch(slot, claim, workspace, start)
+
+        try:
+            words = workspace.prepare()
+        except OSError as error:
+            self._cannot_run(slot, claim, error)
+            return
+        environ, folder = workspace.environ, workspace.folder
+        work.warm_starts.prepare(claim["warm"], words, environ, folder, is_warm)
+
+    def _launch(
+        self, slot: Slot, claim: dict[str, Any], workspace: Workspace, start: Callable[..., int]
+    ) -> None:
         work = self._work
         attempt = Attempt(
             work.loop,
@@ -182,6 +212,7 @@ class Claiming:
             on_end=lambda ended: self._has_ended(slot, ended),
             on_told=work.untold.discard,
             is_crowded=lambda: self._occupancy.is_crowded(slot),
+            start=start,
         )
         attempt.gpus = self._occupancy.gpus_of(slot)
         slot.attempt, slot.is_preparing = attempt, False

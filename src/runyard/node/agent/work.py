@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from runyard.node.attempt.echo import Show
     from runyard.node.attempt.keeper import Keeper
     from runyard.node.attempt.trial_attempt import Attempt
+    from runyard.node.attempt.warm_start import WarmStarts
     from runyard.node.devices.sampler_client import Sampling
     from runyard.node.link.channel import Answer, Channel
     from runyard.node.link.place import Server
@@ -98,6 +99,9 @@ class Work:
         """Every trial is too long for such a job: another one would do no better."""
         self.gave_up = False
         self.sampling: Sampling | None = None
+        self.helpers: set[int] = set()
+        """Processes of ours that are no programs, to be waited for when they end."""
+        self.warm_starts: WarmStarts | None = None
         self.job_log: JobLog | None = None
         """Where it writes down which lines of a list have ended, if nobody else does."""
 

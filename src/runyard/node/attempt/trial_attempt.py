@@ -47,6 +47,7 @@ class Attempt:
         on_end: Callable[[Attempt], None],
         on_told: Callable[[Attempt], None],
         is_crowded: Callable[[], bool] = lambda: False,
+        start: Callable[..., int] = launch,
     ) -> None:
         self.claim = claim
         self.trial: int = claim["trial"]["number"]
@@ -86,6 +87,7 @@ class Attempt:
         self.lines, self.line_at = 0, 0.0
         """How often it logged, at how many steps, and how often it printed; with the last time."""
         self._is_crowded = is_crowded
+        self._start = start
 
     def begin(self, workspace: Workspace, agent: str, keeper: Keeper) -> None:
         run = self.claim["run"]
@@ -133,7 +135,7 @@ class Attempt:
         words = self.words = workspace.prepare()
         environ = {**workspace.environ, processes.MARK: self.token}
         keeper.begins(self.token)
-        self.pid = launch(words, environ, workspace.folder, output)
+        self.pid = self._start(words, environ, workspace.folder, output)
         keeper.began(self.pid, self.token)
         self.record.write(
             group=self.pid, group_began=processes.start_time(self.pid), **keeper.identity

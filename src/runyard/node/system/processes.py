@@ -282,11 +282,13 @@ def launch(
     *,
     errors: int | None = None,
     on_terminal: Callable[[], None] | None = None,
+    pass_handles: Sequence[int] = (),
 ) -> int:
     """Start a program; its process, which leads a group of its own. To be waited for by number.
 
     `errors`: where its stderr goes, if not to its output. `on_terminal`: it stays in our session
     and has our input; called in its process, to enter its group and take the terminal.
+    `pass_handles`: what it has open besides, under the same numbers.
     """
     # `subprocess` does not copy the agent's memory to throw it away (vfork), where a fork would:
     # a quarter of the time. Imported here, when there is something to run.
@@ -302,6 +304,7 @@ def launch(
             stderr=output if errors is None else errors,
             start_new_session=on_terminal is None,
             preexec_fn=on_terminal,
+            pass_fds=tuple(pass_handles),
         )
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:

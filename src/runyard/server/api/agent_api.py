@@ -342,6 +342,7 @@ def _handed(plan: Plan, handed: Handed) -> Response:
             "sweep": plan.id,
             # The trials of a list are programs of their own, each in the place that it names.
             "is_search": not plan.sweep.options.tasks,
+            "warm": list(plan.sweep.options.warm),
         }
     )
 
