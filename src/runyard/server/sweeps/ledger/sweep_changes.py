@@ -180,6 +180,26 @@ def obey_controller(
     settling.conclude(db, key, now)
 
 
+def enqueue_run(
+    db: Connection, key: int, settings: Mapping[str, Any], name: Name, user: int, now: float
+) -> Row:
+    """Put what a scheduler on somebody's machine suggests into the queue: a trial with its run."""
+    sweep = sweeps.get(db, key)
+    if sweeps.rules_of(sweep).draws:
+        raise Refused(
+            f"the sweep {sweep['id']} draws its trials here: a sweep for a scheduler has "
+            "scheduler: {engine: ...} in its file"
+        )
+    if sweep["state"] not in OPEN_STATES:
+        raise Refused(
+            f"the sweep {sweep['id']} is {sweep['state']}, and takes no more trials: "
+            f"`wandb sweep --resume {sweep['entity']}/{sweep['project_name']}/{sweep['id']}` "
+            f"lets it go on"
+        )
+    trial = name(settings, partial(trials.is_taken, db, key))
+    return claims.enqueue_run(db, sweep, settings, trial, user, now)
+
+
 def scheduled_runs(db: Connection, sweep: Row) -> str:
     """Which run became of what the controller asked for, as it reads it."""
     rows = db.execute(

@@ -1,4 +1,4 @@
-"""`upsertSweep`: W&B's one mutation for making a sweep, changing it and steering it."""
+"""`upsertSweep` makes a sweep, changes and steers it; `enqueueSweepRun` adds a trial to it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runyard.server.runs import runs
 from runyard.server.store.names import BadName, check_project
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweep_changes, sweeps
-from runyard.server.sweeps.policy.controller_requests import read_controller
+from runyard.server.sweeps.policy.controller_requests import plain_value, read_controller
 from runyard.server.sweeps.serving.creation import (
     BadPrior,
     BadSweep,
@@ -49,7 +49,28 @@ def mutations(request: Request) -> Source:
             "configValidationWarnings": [str(problem) for problem in warnings],
         }
 
-    return {"upsertSweep": upsert_sweep}
+    async def enqueue_sweep_run(arguments: Arguments) -> Source:
+        row = await _sweep(request, arguments.key("id", SWEEP) or 0)
+        config = arguments.json("config")
+        if config is None:
+            raise Refusal("config is missing: the values of the run")
+        settings = {name: plain_value(item) for name, item in json.loads(config).items()}
+        naming = await _naming(request, row)
+        try:
+            trial = await request.tracker.write(
+                sweep_changes.enqueue_run,
+                row["key"],
+                settings,
+                naming.name,
+                request.caller.key,
+                time.time(),
+            )
+        except sweep_changes.Refused as error:
+            raise Refusal(str(error)) from error
+        request.tracker.sweeps.wake(row["key"])
+        return {"id": trial["id"], "runQueueItemId": None}
+
+    return {"upsertSweep": upsert_sweep, "enqueueSweepRun": enqueue_sweep_run}
 
 
 def _as_message(problems: Sequence[Problem]) -> str:
@@ -107,10 +128,7 @@ async def _change(
     request: Request, key: int, arguments: Arguments
 ) -> tuple[Row, Sequence[Problem]]:
     tracker = request.tracker
-    row = await tracker.read(sweeps.by_key, key)
-    if row is None or not request.may_read(row["entity"]):
-        raise Refusal("there is no such sweep any more")
-    must_write(request, row["entity"])
+    row = await _sweep(request, key)
     warnings: Sequence[Problem] = ()
     text = arguments.text("config")
     if text is not None:
@@ -127,10 +145,7 @@ async def _change(
     controller = arguments.json("controller")
     if controller is not None:
         wishes = read_controller(controller)
-        sweep = (await tracker.sweeps.plan_of(row)).sweep
-        if sweep.options.tasks and request.caller.scope != ALL:
-            raise Refusal(REFUSAL)  # Its values are command lines.
-        naming = Drawing(sweep, row["seed"])
+        naming = await _naming(request, row)
         await tracker.write(
             sweep_changes.obey_controller, key, controller, wishes, naming.name, time.time()
         )
@@ -138,6 +153,22 @@ async def _change(
     if state is not None:
         await tracker.write(sweep_changes.set_state, key, state.lower(), time.time())
     return await tracker.read(sweeps.get, key), warnings
+
+
+async def _sweep(request: Request, key: int) -> Row:
+    row = await request.tracker.read(sweeps.by_key, key)
+    if row is None or not request.may_read(row["entity"]):
+        raise Refusal("there is no such sweep any more")
+    must_write(request, row["entity"])
+    return row
+
+
+async def _naming(request: Request, row: Row) -> Drawing:
+    """What names trials that are drawn elsewhere, if the caller may add them."""
+    sweep = (await request.tracker.sweeps.plan_of(row)).sweep
+    if sweep.options.tasks and request.caller.scope != ALL:
+        raise Refusal(REFUSAL)  # Its values are command lines.
+    return Drawing(sweep, row["seed"])
 
 
 def _refuse_other_program(request: Request, before: SweepFile, after: SweepFile) -> None:
