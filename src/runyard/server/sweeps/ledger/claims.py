@@ -116,7 +116,7 @@ def enqueue_run(
     nobody = Claim(agent=0, user=user, kind="stock", host="", pid=None)
     key = create_runs(db, sweep, [NewRun(nobody, trial["id"], name, settings)], now)
     trials.update(db, trial, run=key)
-    return trial
+    return trials.get(db, sweep["key"], trial["number"])
 
 
 class _Counter:

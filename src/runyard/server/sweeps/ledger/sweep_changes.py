@@ -181,9 +181,19 @@ def obey_controller(
 
 
 def enqueue_run(
-    db: Connection, key: int, settings: Mapping[str, Any], name: Name, user: int, now: float
+    db: Connection,
+    key: int,
+    settings: Mapping[str, Any],
+    name: Name,
+    user: int,
+    now: float,
+    *,
+    shown: str | None = None,
 ) -> Row:
-    """Put what a scheduler on somebody's machine suggests into the queue: a trial with its run."""
+    """Put what a scheduler on somebody's machine suggests into the queue: a trial with its run.
+
+    `shown` is what the run is to be called, if not like its trial.
+    """
     sweep = sweeps.get(db, key)
     if sweeps.rules_of(sweep).draws:
         raise Refused(
@@ -196,8 +206,11 @@ def enqueue_run(
             f"`wandb sweep --resume {sweep['entity']}/{sweep['project_name']}/{sweep['id']}` "
             f"lets it go on"
         )
-    trial = name(settings, partial(trials.is_taken, db, key))
-    return claims.enqueue_run(db, sweep, settings, trial, user, now)
+    free = name(settings, partial(trials.is_taken, db, key))
+    trial = claims.enqueue_run(db, sweep, settings, free, user, now)
+    if shown and trial["run"] is not None:
+        runs.update(db, trial["run"], name=shown)
+    return trial
 
 
 def scheduled_runs(db: Connection, sweep: Row) -> str:

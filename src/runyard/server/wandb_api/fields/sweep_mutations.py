@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from sqlite3 import Connection
 
 from runyard.reading.problems import Problem
+from runyard.search.sweep import Sweep
 from runyard.server.http.scopes import REFUSAL
 from runyard.server.people.permissions import ALL
 from runyard.server.runs import runs
@@ -46,7 +47,10 @@ def mutations(request: Request) -> Source:
         request.tracker.sweeps.wake(row["key"])
         return {
             "sweep": sweep_fields(request, row),
-            "configValidationWarnings": [str(problem) for problem in warnings],
+            # Clients call these violations. Of the scheduler they speak themselves.
+            "configValidationWarnings": [
+                str(problem) for problem in warnings if problem.path[:1] != ("scheduler",)
+            ],
         }
 
     async def enqueue_sweep_run(arguments: Arguments) -> Source:
@@ -55,15 +59,18 @@ def mutations(request: Request) -> Source:
         if config is None:
             raise Refusal("config is missing: the values of the run")
         settings = {name: plain_value(item) for name, item in json.loads(config).items()}
-        naming = await _naming(request, row)
+        sweep = await _file_for_values(request, row)
+        if sweep.options.tasks:
+            raise Refusal("the trials of this sweep are a list of command lines, and no more")
         try:
             trial = await request.tracker.write(
                 sweep_changes.enqueue_run,
                 row["key"],
                 settings,
-                naming.name,
+                Drawing(sweep, row["seed"]).name,
                 request.caller.key,
                 time.time(),
+                shown=arguments.text("displayName"),
             )
         except sweep_changes.Refused as error:
             raise Refusal(str(error)) from error
@@ -145,7 +152,7 @@ async def _change(
     controller = arguments.json("controller")
     if controller is not None:
         wishes = read_controller(controller)
-        naming = await _naming(request, row)
+        naming = Drawing(await _file_for_values(request, row), row["seed"])
         await tracker.write(
             sweep_changes.obey_controller, key, controller, wishes, naming.name, time.time()
         )
@@ -163,12 +170,12 @@ async def _sweep(request: Request, key: int) -> Row:
     return row
 
 
-async def _naming(request: Request, row: Row) -> Drawing:
-    """What names trials that are drawn elsewhere, if the caller may add them."""
+async def _file_for_values(request: Request, row: Row) -> Sweep:
+    """What the sweep's file says, if the caller may add values to try."""
     sweep = (await request.tracker.sweeps.plan_of(row)).sweep
     if sweep.options.tasks and request.caller.scope != ALL:
         raise Refusal(REFUSAL)  # Its values are command lines.
-    return Drawing(sweep, row["seed"])
+    return sweep
 
 
 def _refuse_other_program(request: Request, before: SweepFile, after: SweepFile) -> None:
