@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
 
+from runyard.server.tracker import Tracker
+from runyard.server.tracking.streams import mark_silent
 from tests.server.asgi import Client
 from tests.server.persons import Person
 from tests.server.sweeping import GRID, Agent
@@ -161,6 +165,19 @@ def test_what_is_deleted_from_a_grid_is_the_schedulers_to_ask_for_again(client: 
     run = enqueue(client, sweep, lr=0.1, size=16)
     client.graphql(DELETE, {"id": watch(client, run)[run]["id"]})
     assert Agent(client, 1).claim()["do"] == "wait"
+
+
+def test_its_log_ends_by_silence_and_has_not_crashed(
+    client: Client, ada: Person, tracker: Tracker
+) -> None:
+    sweep = put(client, OPTUNA)["sweep"]
+    log = facts(client, sweep)["controllerRunName"]
+    for run in (log, "other-scheduler"):
+        ada.log(run, entity="ada")
+        assert ada.stream("ada", run) == 200
+    asyncio.run(tracker.write(mark_silent, time.time() + 1))
+    states = {name: run["state"] for name, run in watch(client, log, "other-scheduler").items()}
+    assert states == {log: "finished", "other-scheduler": "crashed"}
 
 
 def test_a_name_of_its_own(client: Client) -> None:
