@@ -55,7 +55,7 @@ TYPES: Mapping[str, tuple[str, str]] = {
     "Run.logLines.edges.node": (READERS, "label level line number timestamp"),
     "Run.parquetHistory": (READERS, "liveData parquetUrls"),
     "Run.parquetHistory.liveData": (READERS, "_step"),
-    "Sweep": (READERS, "agent agents bestLoss config controller createdAt description displayName "
+    "Sweep": (READERS, "agent agents bestLoss config controller controllerRunName createdAt description displayName "
               "earlyStopJobRunning heartbeatAt id method name priorRuns project runCount runCountExpected "
               "runs scheduler state updatedAt"),
     "Agent": (READERS, "createdAt heartbeatAt host id name runs state totalRuns"),

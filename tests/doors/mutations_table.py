@@ -162,6 +162,7 @@ MUTATIONS: Mapping[str, Mutation] = {
             {**_PLACE, "config": _NEW_SWEEP, "priorRunsFilters": _PRIOR},
         ],
     ),
+    "enqueueSweepRun": Mutation(ENTITY, [{"id": "$suggested_gid", "config": '{"x": {"value": 1}}'}]),
     "createAgent": Mutation(ENTITY, [{**_PLACE, "sweep": "$sweep_id", "host": "node9"}]),
     "agentHeartbeat": Mutation(ENTITY, [{"id": "$stock_gid", "runState": "{}"}]),
 }  # fmt: skip

@@ -45,7 +45,7 @@ GHOST: Belongings = {
     "md5": "AAAAAAAAAAAAAAAAAAAAAA==", "md5_hex": "0" * 32, "client_id": "ghostclient",
     "sweep": 99996, "idle_sweep": 99989, "sweep_id": "ghostswp", "sweep_gid": gid("Sweep", 99996),
     "agent": 99997, "stock_gid": gid("Agent", 99998), "trial": 1, "job": 99998, "job_id": "99998",
-    "job_name": "ghostjob", "session": "0123456789ab",
+    "job_name": "ghostjob", "session": "0123456789ab", "suggested_gid": gid("Sweep", 99988),
 }  # fmt: skip
 
 
@@ -241,6 +241,8 @@ def _sweeps(world: World, audience: str, person: Person, things: Belongings) -> 
         "folder": text(),
     }
     things["idle_sweep"] = _made(person.post("/api/sweeps", new))["key"]
+    suggested = {**new, "config": {**config, "scheduler": {"engine": "wandb"}}}
+    things["suggested_gid"] = gid("Sweep", _made(person.post("/api/sweeps", suggested))["key"])
     sweep = _made(person.post("/api/sweeps", new))
     things |= {
         "sweep": sweep["key"],

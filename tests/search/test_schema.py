@@ -36,6 +36,7 @@ BEYOND_A_SCHEMA = {
     "bad_seed_twice": "depends on another key",
     "bad_template": "names inside of text",
     "bad_scheduler": "depends on another key",
+    "bad_scheduler_with_more": "depends on another key",
 }
 
 

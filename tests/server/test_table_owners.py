@@ -32,7 +32,7 @@ OWNERS = {
 }
 # Tables of others. In a row of SQL a name is joined in place of a second question.
 READS = {
-    "tracking": {"projects", "runs", "trash", "trials", "users"},
+    "tracking": {"projects", "runs", "sweeps", "trash", "trials", "users"},
     "sweeps": {"attempts", "jobs", "projects", "runs"},
     "jobs": {"agents", "attempts", "projects", "sweeps", "trials", "users"},
     "processes": {"agents"},

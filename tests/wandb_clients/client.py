@@ -175,6 +175,11 @@ class Client:
         """The same, for who clears it away."""
         return self._program("-m", "wandb", "agent", self.path_of(sweep))
 
+    def start_scheduler(self, sweep: str) -> Program:
+        """Start `wandb sweep-scheduler`, for who clears it away."""
+        pace = ("--batch-size", "2", "--poll-interval", "1")
+        return self._program("-m", "wandb", "sweep-scheduler", *pace, self.path_of(sweep))
+
     def path_of(self, sweep: str) -> str:
         return f"{self.entity}/{self.project}/{sweep}"
 
@@ -187,7 +192,7 @@ class Client:
             program.clear_away()
 
     def _program(self, *words: str) -> Program:
-        longest = _LONGEST_AGENT if "agent" in words else _LONGEST
+        longest = _LONGEST_AGENT if {"agent", "sweep-scheduler"} & set(words) else _LONGEST
         command = [str(self.python), *words]
         return Program(command, self.folder, self._environment(), longest)
 

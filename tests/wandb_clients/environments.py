@@ -21,6 +21,16 @@ def ensure_environment(version: str) -> Path:
     return ensure(FOLDER / version, requirements(version), lambda python: _install(python, version))
 
 
+def ensure_optimizers(version: str) -> Path:
+    """The same, with what `wandb sweep-scheduler` searches with."""
+    wanted = (f"wandb[optuna,sweeps]=={version}", *requirements(version)[1:])
+    return ensure(
+        FOLDER / f"{version}-optimizers",
+        wanted,
+        lambda python: pip_install(python, f"wandb {version} with optimizers", wanted),
+    )
+
+
 def _install(python: Path, version: str) -> None:
     try:
         pip_install(python, f"wandb {version}", requirements(version))

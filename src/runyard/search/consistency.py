@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from runyard.search.sweep import Sweep
 
 MODEL_METHODS = ("bayes", "tpe", "cmaes")
-ENGINES = ("wandb", "optuna", "ax")
-SCHEDULER_KEYS = ("engine", "source", "optimizer", "search_space")
 
 
 def check_consistency(sweep: Sweep, fields: Fields) -> None:
@@ -33,9 +31,7 @@ def check_consistency(sweep: Sweep, fields: Fields) -> None:
 
 
 def check_launching(fields: Fields) -> None:
-    """W&B's keys for other schedulers and for Launch: checked as in W&B, without effect here."""
-    if "scheduler" in fields:
-        _check_scheduler(fields)
+    """W&B's keys for Launch: checked as in W&B, without effect here."""
     if "job" in fields and "image_uri" in fields:
         fields.error("image_uri", "job and image_uri are both there", "keep one of them")
     for key in ("job", "image_uri"):
@@ -155,40 +151,6 @@ def _check_template(sweep: Sweep, fields: Fields) -> None:
             f"every trial would be called {show(template)}, with a number behind it",
             f"take a parameter in: {template}_{{{names[0].replace('/', '.')}}}",
         )
-
-
-def _check_scheduler(fields: Fields) -> None:
-    inner = fields.mapping("scheduler", "write {engine: wandb}, or remove it")
-    if inner is None:
-        return
-    inner.allow(SCHEDULER_KEYS)
-    for key in ("optimizer", "search_space"):
-        if key in inner and "source" not in inner:
-            inner.error(key, f"{key} without source", "add source: file.py, in which it stands")
-    if "early_terminate" in fields:
-        fields.error(
-            "early_terminate", "early_terminate and scheduler exclude each other", "keep one"
-        )
-    if _mapping(fields.data.get("controller")).get("type") == "local":
-        fields.error(
-            "controller", "a local controller and scheduler exclude each other", "keep one"
-        )
-    if "engine" not in inner:
-        fields.findings.error(inner.path, "scheduler has no engine", "add engine: wandb")
-        return
-    engine = inner.word("engine", ENGINES)
-    if engine in ("optuna", "ax"):
-        inner.error(
-            "engine",
-            f"the engine {engine} passes no check at W&B yet, and is not run here",
-            "write engine: wandb, or runyard: {method: tpe}",
-        )
-    elif engine == "wandb":
-        if fields.data.get("method") == "custom":
-            fields.error(
-                "method", "engine: wandb has no method custom", "write grid, random or bayes"
-            )
-        inner.warn("engine", "runyard searches by itself, without a scheduler", "nothing to do")
 
 
 def _mapping(value: object) -> Mapping[object, object]:

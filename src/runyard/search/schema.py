@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from runyard.search.command import MACROS
-from runyard.search.consistency import ENGINES, SCHEDULER_KEYS
 from runyard.search.early_terminate import ASHA_FORMS
 from runyard.search.forms import CATEGORICAL, CONSTANT, FORMS, WEIGHTED, Form
 from runyard.search.objectives import GOALS, IMPUTES
 from runyard.search.options import METHODS, MODULE, NAN, RETRIES
 from runyard.search.parameters import NAME
+from runyard.search.scheduler import ENGINES, SCHEDULER_KEYS
 from runyard.search.sweep import WANDB_METHODS
 from runyard.search.tasks import TASK_NAME
 
@@ -30,7 +30,14 @@ def sweep_schema() -> Schema:
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Sweep file",
         "description": "A W&B sweep, with runyard's extension.",
-        **_mapping(_top_level(), required=["method", "parameters"]),
+        **_mapping(_top_level(), required=["method"]),
+        "anyOf": [
+            {"required": ["parameters"]},
+            {
+                "properties": {"scheduler": {"required": ["search_space"]}},
+                "required": ["scheduler"],
+            },
+        ],
         "definitions": {
             "parameters": {
                 "type": "object",

@@ -18,6 +18,7 @@ from runyard.search.early_terminate import Asha, EarlyTerminate, Hyperband, read
 from runyard.search.objectives import Constraint, Metric, read_metric, read_metrics
 from runyard.search.options import METHODS, OPTION_KEYS, Extension, Options, read_extension
 from runyard.search.parameters import read_parameters
+from runyard.search.scheduler import names_search_space, read_scheduler
 from runyard.search.space import Space
 from runyard.search.tasks import COMMAND_LINE
 
@@ -66,6 +67,8 @@ class Sweep:
     entity: str | None = None
     project: str | None = None
     controller: str = "cloud"
+    # The engine of a scheduler on somebody's machine, which chooses the trials.
+    scheduler: str | None = None
     options: Options = field(default_factory=Options)
 
 
@@ -85,13 +88,16 @@ def _read(data: Any, findings: Findings) -> Sweep | None:
     fields.allow(KEYS, lambda key: _top_mend(key, data))
     extension = _read_runyard(fields)
     method = _read_method(fields, extension)
+    scheduler = read_scheduler(fields)
+    stopping = _read_stopping(fields, extension)
     space = _read_space(fields)
     sweep = Sweep(
         method=method or "random",
         space=space,
         metrics=_read_objectives(fields, extension),
         constraints=extension.constraints,
-        early_terminate=_read_stopping(fields, extension),
+        # With a scheduler it is that one's to apply.
+        early_terminate=None if scheduler else stopping,
         run_cap=fields.integer("run_cap", least=1),
         program=fields.text("program"),
         command=read_command(
@@ -103,6 +109,7 @@ def _read(data: Any, findings: Findings) -> Sweep | None:
         entity=fields.text("entity"),
         project=_read_project(fields),
         controller=_read_controller(fields),
+        scheduler=scheduler,
         options=extension.options,
     )
     check_consistency(sweep, fields)
@@ -152,6 +159,8 @@ def _read_method(fields: Fields, extension: Extension) -> str | None:
 
 def _read_space(fields: Fields) -> Space:
     if "parameters" not in fields:
+        if names_search_space(fields):
+            return Space(())
         fields.findings.error(
             (), "there are no parameters", "add parameters: {lr: {values: [0.1, 0.01]}}"
         )

@@ -46,6 +46,7 @@ RUNS_MUTATIONS: frozenset[str] = frozenset(
         "updateArtifactSequence",
         # Except what would let agents run another program (`wandb_api/fields/sweep_mutations.py`).
         "upsertSweep",
+        "enqueueSweepRun",
         "createCustomChart",
         "createAgent",
         "agentHeartbeat",

@@ -215,7 +215,10 @@ def _state_after(db: Connection, row: Row, post: Post, now: float) -> dict[str, 
 def mark_silent(db: Connection, before: float) -> int:
     """Runs that were last heard before that time are not alive any more."""
     rows = db.execute(
-        "SELECT key, preempting, stop_asked, heartbeat_at FROM runs "
+        # W&B's scheduler never says that its log has ended.
+        "SELECT key, preempting, stop_asked, heartbeat_at, EXISTS (SELECT 1 FROM sweeps "
+        "WHERE sweeps.project = runs.project AND sweeps.id || '-scheduler' = runs.id) AS is_log "
+        "FROM runs "
         "WHERE state IN ('running', 'preempting') AND heartbeat_at < ? "
         # A trial at work has a lease, which tells sooner and better.
         "AND NOT EXISTS (SELECT 1 FROM trials WHERE trials.run = runs.key "
@@ -223,7 +226,8 @@ def mark_silent(db: Connection, before: float) -> int:
         (before,),
     ).fetchall()
     for row in rows:
-        state = runs.end_state(row, states.after_silence(preempting=bool(row["preempting"])))
+        silent = states.after_silence(preempting=bool(row["preempting"]))
+        state = runs.end_state(row, "finished" if row["is_log"] else silent)
         runs.update(db, row["key"], state=state, ended_at=row["heartbeat_at"])
         attempts.lose_open(db, row["key"], row["heartbeat_at"])
     return len(rows)

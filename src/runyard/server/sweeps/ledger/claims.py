@@ -59,7 +59,8 @@ def hand_out(db: Connection, sweep: int, claims: Sequence[Claim], draw: Draw, no
     rules = sweeps.rules_of(row)
     counter = _Counter(row, rules)
     known = _claimed_before(db, sweep, claims)
-    waiting = iter(_waiting(db, sweep, len(claims)) if row["state"] == "running" else ())
+    most = min(len(claims), sweeps.room(db, row, rules)) if row["state"] == "running" else 0
+    waiting = iter(_waiting(db, sweep, most))
     until = now + leases.LEASE_SECONDS
     new = NewTrials(db, row, draw)
     numbers: list[int | None] = []
@@ -89,13 +90,13 @@ def hand_out(db: Connection, sweep: int, claims: Sequence[Claim], draw: Draw, no
 
 
 def enqueue(
-    db: Connection, sweep: Row, settings: Mapping[str, Any], name: str, mark: str, now: float
+    db: Connection, sweep: Row, settings: Mapping[str, Any], name: str, mark: str | None, now: float
 ) -> Row:
-    """Add a trial that somebody else's controller has drawn; it waits for an agent.
+    """Add a trial that was drawn on somebody's machine; it waits for an agent.
 
-    `mark` is what the controller calls it: called again with the same one, nothing changes.
+    `mark` is what a controller calls it: called again with the same one, nothing changes.
     """
-    known = trials.by_mark(db, sweep["key"], mark)
+    known = None if mark is None else trials.by_mark(db, sweep["key"], mark)
     if known is not None:
         return known
     counter = _Counter(sweep, sweeps.rules_of(sweep))
@@ -105,6 +106,17 @@ def enqueue(
     trials.add_waiting(db, sweep["key"], number, name, number, columns, now)
     counter.store(db, now)
     return trials.get(db, sweep["key"], number)
+
+
+def enqueue_run(
+    db: Connection, sweep: Row, settings: Mapping[str, Any], name: str, user: int, now: float
+) -> Row:
+    """The same for a scheduler. It watches the trial's run, which therefore is there at once."""
+    trial = enqueue(db, sweep, settings, name, None, now)
+    nobody = Claim(agent=0, user=user, kind="stock", host="", pid=None)
+    key = create_runs(db, sweep, [NewRun(nobody, trial["id"], name, settings)], now)
+    trials.update(db, trial, run=key)
+    return trials.get(db, sweep["key"], trial["number"])
 
 
 class _Counter:
@@ -201,6 +213,9 @@ def _take(db: Connection, sweep: Row, trial: Row, claim: Claim, until: float, no
     if key is None:
         run = NewRun(claim, trial["id"], trial["name"], json.loads(trial["settings"]))
         key = create_runs(db, sweep, [run], now)
+    elif not trial["attempts"]:
+        # A scheduler's: the run was there before anybody had it.
+        runs.update(db, key, user=claim.user, host=claim.host)
     number = trial["attempts"] + 1
     if claim.kind == OWN:
         number = attempts.begin(

@@ -230,7 +230,7 @@ def forget(db: Connection, run: Row, now: float) -> None:
     )
     sweep = sweeps.get(db, trial["sweep"])
     sweeps.update(db, sweep["key"], now, removed=sweep["removed"] + 1)
-    if sweep["method"] == sweeps.GRID:
+    if sweep["method"] == sweeps.GRID and sweeps.rules_of(sweep).draws:
         number = sweep["trials"] + 1
         name = f"{trial['name']}_{number}"
         while trials.is_taken(db, sweep["key"], name):
@@ -320,7 +320,7 @@ def conclude(db: Connection, sweep: int, now: float, *, none_promoted: bool = Fa
     rules = sweeps.rules_of(row)
     if row["state"] not in OPEN_STATES:
         return
-    if not rules.draws and not read_controller(row["controller"]).is_done:
+    if not rules.draws and not _is_done_elsewhere(db, row, now):
         return
     if sweeps.has_more(row, rules):
         return
@@ -335,6 +335,18 @@ def conclude(db: Connection, sweep: int, now: float, *, none_promoted: bool = Fa
         # One that was not promoted to the end has been stopped where it was.
         trials.end_waiting(db, trial, "stopped", now)
     sweeps.update(db, sweep, now, state="finished", cause=None, ended_at=now)
+
+
+def _is_done_elsewhere(db: Connection, sweep: Row, now: float) -> bool:
+    """Whether a sweep whose trials are drawn elsewhere gets no more; none waits then in vain."""
+    if read_controller(sweep["controller"]).is_done:
+        return True
+    counts = sweeps.counts(db, sweep["key"])
+    if sweep["run_cap"] is None or counts.get("finished", 0) < sweep["run_cap"]:
+        return False
+    for trial in trials.of_sweep(db, sweep["key"], "waiting"):
+        trials.end_waiting(db, trial, "canceled", now)
+    return True
 
 
 def _begin_second_round(db: Connection, sweep: Row) -> int:

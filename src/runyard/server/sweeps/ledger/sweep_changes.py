@@ -180,6 +180,39 @@ def obey_controller(
     settling.conclude(db, key, now)
 
 
+def enqueue_run(
+    db: Connection,
+    key: int,
+    settings: Mapping[str, Any],
+    name: Name,
+    user: int,
+    now: float,
+    *,
+    shown: str | None = None,
+) -> Row:
+    """Put what a scheduler on somebody's machine suggests into the queue: a trial with its run.
+
+    `shown` is what the run is to be called, if not like its trial.
+    """
+    sweep = sweeps.get(db, key)
+    if sweeps.rules_of(sweep).draws:
+        raise Refused(
+            f"the sweep {sweep['id']} draws its trials here: a sweep for a scheduler has "
+            "scheduler: {engine: ...} in its file"
+        )
+    if sweep["state"] not in OPEN_STATES:
+        raise Refused(
+            f"the sweep {sweep['id']} is {sweep['state']}, and takes no more trials: "
+            f"`wandb sweep --resume {sweep['entity']}/{sweep['project_name']}/{sweep['id']}` "
+            f"lets it go on"
+        )
+    free = name(settings, partial(trials.is_taken, db, key))
+    trial = claims.enqueue_run(db, sweep, settings, free, user, now)
+    if shown and trial["run"] is not None:
+        runs.update(db, trial["run"], name=shown)
+    return trial
+
+
 def scheduled_runs(db: Connection, sweep: Row) -> str:
     """Which run became of what the controller asked for, as it reads it."""
     rows = db.execute(

@@ -19,6 +19,7 @@ from runyard.sweep_states import OPEN_STATES
 
 STATES = (*OPEN_STATES, "finished", "canceled", "failed")
 GRID = "grid"
+_MANY = 2**31
 
 _SELECT = (
     "SELECT sweeps.*, projects.entity AS entity, projects.name AS project_name "
@@ -186,6 +187,19 @@ def has_more(row: Row | Mapping[str, Any], rules: Rules) -> bool:
     if row["run_cap"] is not None and row["trials"] - row["removed"] >= row["run_cap"]:
         return False
     return row["size"] is None or row["drawn"] < row["size"] * rules.seeds
+
+
+def room(db: Connection, row: Row, rules: Rules) -> int:
+    """How many trials that wait may begin.
+
+    Where they are drawn elsewhere, the cap is for those that finish: a failed or stopped trial is
+    no result, and W&B's scheduler asks for another one.
+    """
+    if rules.draws or row["run_cap"] is None:
+        return _MANY
+    counted = counts(db, row["key"])
+    left: int = row["run_cap"] - counted.get("running", 0) - counted.get("finished", 0)
+    return max(0, left)
 
 
 def past_tried(drawn: int, seeds: int, tried: Collection[int]) -> int:

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from sqlite3 import Connection
 from typing import Any
 
@@ -78,6 +79,19 @@ def _last_ended(db: Connection, sweep: int, state: str | None, last: int) -> lis
         {"sweep": sweep, "state": state, "last": last},
     ).fetchall()
     return rows[::-1]
+
+
+def open_elsewhere(db: Connection, keys: Sequence[int]) -> dict[int, str]:
+    """Of these runs, those whose trials go on and were drawn elsewhere: their trials' states."""
+    rows = db.execute(
+        "SELECT trials.run, trials.state FROM json_each(?) AS wanted "
+        "CROSS JOIN trials ON trials.run = wanted.value "
+        "CROSS JOIN sweeps ON sweeps.key = trials.sweep "
+        "WHERE trials.state IN ('waiting', 'running', 'paused') "
+        "AND NOT json_extract(sweeps.rules, '$.draws')",
+        (json.dumps(list(keys)),),
+    )
+    return {row["run"]: row["state"] for row in rows}
 
 
 def attempts_of(db: Connection, sweep: int) -> list[Row]:

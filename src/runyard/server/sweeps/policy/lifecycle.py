@@ -37,7 +37,7 @@ class Transition:
 # A lease is held in the state running, and in no other.
 TRANSITIONS: dict[str, Transition] = {
     "enqueue": Transition(
-        "a controller has drawn it, or a deleted run has freed its point of the grid",
+        "a controller or scheduler has drawn it, or a deleted run has freed its point of the grid",
         (NEW,),
         "waiting",
     ),

@@ -53,7 +53,7 @@ class Rules:
     promotes: bool = False
     # What becomes of a trial whose metric is NaN or infinite for good: stop, or keep.
     nan: str = "stop"
-    # Whether new trials are drawn here, and not by a controller on somebody's machine.
+    # Whether new trials are drawn here, and not by a controller or scheduler on somebody's machine.
     draws: bool = True
 
     def as_json(self) -> str:

@@ -308,7 +308,7 @@ class ClaimQueues:
         # Beside the event loop: a long list of values takes its time. Not the text again: what came
         # as data, such as a list of 2,000 command lines, may be longer than a text may be.
         file = await asyncio.to_thread(read_file, json.loads(row["config"]))
-        plan = Plan(row["id"], row["text"], file.sweep, file.rules)
+        plan = Plan(row["id"], row["text"], file.sweep, sweeps.rules_of(row))
         self._plans[row["key"]] = plan
         return plan
 

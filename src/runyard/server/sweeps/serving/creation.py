@@ -95,7 +95,7 @@ def rules_of(sweep: Sweep) -> Rules:
         nan=sweep.options.nan,
         promotes=isinstance(sweep.early_terminate, Asha)
         and sweep.early_terminate.form == "promotion",
-        draws=sweep.method != "custom" and sweep.controller != "local",
+        draws=sweep.method != "custom" and sweep.controller != "local" and not sweep.scheduler,
     )
 
 

@@ -8,6 +8,8 @@ from runyard.server.history.history import HISTORY, count_rows_of
 from runyard.server.listing.filters import BadFilter, read_filter
 from runyard.server.listing.orders import BadOrder, read_cursor, read_order, write_cursor
 from runyard.server.listing.run_lists import Filter
+from runyard.server.runs import states
+from runyard.server.sweeps.ledger import trials
 from runyard.server.wandb_api.fields import run_fields
 from runyard.server.wandb_api.graphql.inputs import Arguments
 from runyard.server.wandb_api.graphql.pages import connection, cursor_text, edge, page_size
@@ -42,11 +44,18 @@ def in_project(request: Request, project: int | None) -> Source:
         listed = await tracker.read(
             tracker.run_lists.read_page, project or 0, chosen, order, after, page_size(arguments)
         )
-        counts = await tracker.read(count_rows_of, [row["key"] for row, _ in listed.runs], HISTORY)
+        shown = [row["key"] for row, _ in listed.runs]
+        counts = await tracker.read(count_rows_of, shown, HISTORY)
+        # A scheduler takes an end for final, and would never hear of what becomes of them.
+        going_on = await tracker.read(trials.open_elsewhere, shown)
         edges = [
             edge(
                 write_cursor(place),
-                {**run_fields.run_fields(request, row), "historyLineCount": counts[row["key"]]},
+                {
+                    **run_fields.run_fields(request, row),
+                    "historyLineCount": counts[row["key"]],
+                    "state": _state(row["state"], going_on.get(row["key"])),
+                },
             )
             for row, place in listed.runs
         ]
@@ -57,3 +66,10 @@ def in_project(request: Request, project: int | None) -> Source:
         return connection(edges, more=listed.more, total=total)
 
     return {"runs": page, "runCount": run_count}
+
+
+def _state(state: str, trial: str | None) -> str:
+    """A run's state; where its trial goes on, never one that it ends in."""
+    if trial is None or state in states.ALIVE:
+        return state
+    return "running" if trial == "running" and state != "pending" else "pending"

@@ -40,8 +40,6 @@ MUTATIONS: Mapping[str, str] = {
     "updateProjectMember": _REGISTRIES,
     "updateProjectTeamMember": _REGISTRIES,
     "renameProject": _REGISTRIES,
-    "enqueueSweepRun": "a scheduler of one's own is not taken here; `wandb.controller()` is, and "
-    "so are `method: grid`, `random` and `bayes`",
     "deleteModel": "projects stay; `runyard delete` deletes runs",
     "createUser": "users have no email addresses here; the owner of the server makes them with "
     "`runyard users add`",

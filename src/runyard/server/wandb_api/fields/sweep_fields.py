@@ -59,7 +59,7 @@ def sweep_fields(request: Request, row: Row) -> Source:
         listed = listing_fields.in_project(request, row["project"])["runs"]
         question = Arguments({"order": "+created_at", **arguments, "filters": _runs_of(row)})
         answer: Source = await listed(question)
-        if rules.draws:
+        if rules.draws or arguments.get("first") is not None:
             return answer
         # A controller on somebody's machine needs all of them, and knows no pages.
         edges = list(answer["edges"])
@@ -91,6 +91,8 @@ def sweep_fields(request: Request, row: Row) -> Source:
         "config": as_yaml(row["config"]),
         "controller": row["controller"],
         "scheduler": scheduler,
+        # The run that a scheduler on somebody's machine keeps its log in.
+        "controllerRunName": f"{row['id']}-scheduler",
         "createdAt": timestamp(row["created_at"]),
         "updatedAt": timestamp(row["updated_at"]),
         "heartbeatAt": timestamp(row["updated_at"]),

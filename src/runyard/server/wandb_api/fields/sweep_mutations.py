@@ -1,4 +1,4 @@
-"""`upsertSweep`: W&B's one mutation for making a sweep, changing it and steering it."""
+"""`upsertSweep` makes a sweep, changes and steers it; `enqueueSweepRun` adds a trial to it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from sqlite3 import Connection
 
 from runyard.reading.problems import Problem
+from runyard.search.sweep import Sweep
 from runyard.server.http.scopes import REFUSAL
 from runyard.server.people.permissions import ALL
 from runyard.server.runs import runs
 from runyard.server.store.names import BadName, check_project
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweep_changes, sweeps
-from runyard.server.sweeps.policy.controller_requests import read_controller
+from runyard.server.sweeps.policy.controller_requests import plain_value, read_controller
 from runyard.server.sweeps.serving.creation import (
     BadPrior,
     BadSweep,
@@ -46,10 +47,37 @@ def mutations(request: Request) -> Source:
         request.tracker.sweeps.wake(row["key"])
         return {
             "sweep": sweep_fields(request, row),
-            "configValidationWarnings": [str(problem) for problem in warnings],
+            # Clients call these violations. Of the scheduler they speak themselves.
+            "configValidationWarnings": [
+                str(problem) for problem in warnings if problem.path[:1] != ("scheduler",)
+            ],
         }
 
-    return {"upsertSweep": upsert_sweep}
+    async def enqueue_sweep_run(arguments: Arguments) -> Source:
+        row = await _sweep(request, arguments.key("id", SWEEP) or 0)
+        config = arguments.json("config")
+        if config is None:
+            raise Refusal("config is missing: the values of the run")
+        settings = {name: plain_value(item) for name, item in json.loads(config).items()}
+        sweep = await _file_for_values(request, row)
+        if sweep.options.tasks:
+            raise Refusal("the trials of this sweep are a list of command lines, and no more")
+        try:
+            trial = await request.tracker.write(
+                sweep_changes.enqueue_run,
+                row["key"],
+                settings,
+                Drawing(sweep, row["seed"]).name,
+                request.caller.key,
+                time.time(),
+                shown=arguments.text("displayName"),
+            )
+        except sweep_changes.Refused as error:
+            raise Refusal(str(error)) from error
+        request.tracker.sweeps.wake(row["key"])
+        return {"id": trial["id"], "runQueueItemId": None}
+
+    return {"upsertSweep": upsert_sweep, "enqueueSweepRun": enqueue_sweep_run}
 
 
 def _as_message(problems: Sequence[Problem]) -> str:
@@ -107,10 +135,7 @@ async def _change(
     request: Request, key: int, arguments: Arguments
 ) -> tuple[Row, Sequence[Problem]]:
     tracker = request.tracker
-    row = await tracker.read(sweeps.by_key, key)
-    if row is None or not request.may_read(row["entity"]):
-        raise Refusal("there is no such sweep any more")
-    must_write(request, row["entity"])
+    row = await _sweep(request, key)
     warnings: Sequence[Problem] = ()
     text = arguments.text("config")
     if text is not None:
@@ -127,10 +152,7 @@ async def _change(
     controller = arguments.json("controller")
     if controller is not None:
         wishes = read_controller(controller)
-        sweep = (await tracker.sweeps.plan_of(row)).sweep
-        if sweep.options.tasks and request.caller.scope != ALL:
-            raise Refusal(REFUSAL)  # Its values are command lines.
-        naming = Drawing(sweep, row["seed"])
+        naming = Drawing(await _file_for_values(request, row), row["seed"])
         await tracker.write(
             sweep_changes.obey_controller, key, controller, wishes, naming.name, time.time()
         )
@@ -138,6 +160,22 @@ async def _change(
     if state is not None:
         await tracker.write(sweep_changes.set_state, key, state.lower(), time.time())
     return await tracker.read(sweeps.get, key), warnings
+
+
+async def _sweep(request: Request, key: int) -> Row:
+    row = await request.tracker.read(sweeps.by_key, key)
+    if row is None or not request.may_read(row["entity"]):
+        raise Refusal("there is no such sweep any more")
+    must_write(request, row["entity"])
+    return row
+
+
+async def _file_for_values(request: Request, row: Row) -> Sweep:
+    """What the sweep's file says, if the caller may add values to try."""
+    sweep = (await request.tracker.sweeps.plan_of(row)).sweep
+    if sweep.options.tasks and request.caller.scope != ALL:
+        raise Refusal(REFUSAL)  # Its values are command lines.
+    return sweep
 
 
 def _refuse_other_program(request: Request, before: SweepFile, after: SweepFile) -> None:
