@@ -26,6 +26,7 @@ class Overrides:
     method: str | None = None
     program: str | None = None
     seed: int | None = None
+    budget: str | None = None
     sets: tuple[str, ...] = ()
 
 
@@ -57,6 +58,8 @@ def _plain_changes(data: dict[str, Any], overrides: Overrides) -> Iterable[tuple
             yield (key,), value, f"--{key.replace('_', '-')} {value}"
     if overrides.seed is not None:
         yield ("runyard", "seed"), overrides.seed, f"--seed {overrides.seed}"
+    if overrides.budget is not None:
+        yield ("runyard", "budget"), overrides.budget, f"--budget {overrides.budget}"
     if overrides.method in WANDB_METHODS:
         if isinstance(data.get("runyard"), dict):
             data["runyard"].pop("method", None)

@@ -55,6 +55,7 @@ STEPS: tuple[str, ...] = (
     process_tables.UNHEARD,
     people_tables.SERVICE,
     run_tables.CHARTS,
+    sweep_tables.BUDGETS,
 )
 
 
