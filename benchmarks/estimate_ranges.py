@@ -18,7 +18,7 @@ from statistics import median
 
 from runyard.gauge.estimates import past_range
 from runyard.train.pace import Pace
-from runyard.train.work import EVEN, course_of, work_of_course
+from runyard.train.work import course_of, work_of_course, work_of_phases
 
 STEPS = 600
 EACH_KIND = 10
@@ -26,7 +26,7 @@ ASKED = (0.1, 0.2, 0.4)
 Cost = Callable[[int], float]
 
 
-def constant(rng: random.Random) -> Cost:
+def constant(_rng: random.Random) -> Cost:
     return lambda _step: 1.0
 
 
@@ -101,7 +101,7 @@ def run(cost: Cost, seed: int, noise: float = 0.03) -> list[tuple[int, float]]:
 def ask(marks: list[tuple[int, float]], kind: str, course: object = None) -> Iterator[Told]:
     pace = Pace(print_every=math.inf, summary_every=math.inf)
     pace._work_total = STEPS  # No course of this machine is looked for.
-    pace._work = EVEN if course is None else work_of_course(course)  # type: ignore[arg-type]
+    pace._work = work_of_phases(()) if course is None else work_of_course(course)  # type: ignore[arg-type]
     truth = marks[-1][1]
     for step, now in marks:
         pace.mark(step, now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import median
 
 from benchmarks.estimate_ranges import EACH_KIND, KINDS, all_told, coverage, past_coverage
+
 from runyard.gauge.estimates import Basis, SubmissionSize, estimate, estimate_text
 from runyard.gauge.measured import estimate_range
 

@@ -132,7 +132,7 @@ class Pace:
         rest = max(0.0, whole - done)
         expected, low, high = range_of(
             regular_intervals(marks), pace * rest, rest,
-            seen=done / whole if whole else 1.0, again=work is not EVEN,
+            seen=done / whole if whole else 1.0, again=work.is_known,
         )  # fmt: skip
         once = work.once_after(step) if step < total else 0.0
         return expected + once, low + once, high + once

@@ -15,7 +15,7 @@ Interval = tuple[float, float, float]
 """Seconds, steps (or work), and the second at its end."""
 
 _WINDOWS = 6
-_FEWEST_INTERVALS = 12
+_FEWEST_INTERVALS, _FEWEST_WINDOWS = 12, 4
 # Of the time left: where the first run of a program may be off though nothing was seen of it, and
 # where one that follows an earlier run may.
 _FIRST = (0.16, 0.62)
@@ -40,6 +40,8 @@ def trend_of(intervals: Sequence[Interval]) -> Trend | None:
     if len(intervals) < _FEWEST_INTERVALS:
         return None
     windows = _split(intervals)
+    if len(windows) < _FEWEST_WINDOWS:
+        return None
     places = [place for place, _ in windows]
     paces = [pace for _, pace in windows]
     slopes = [
@@ -56,7 +58,9 @@ def trend_of(intervals: Sequence[Interval]) -> Trend | None:
     chance = 1.4826 * median(off) / usual
     end = places[-1] + (places[-1] - places[-2]) / 2
     rises = abs(growth) * (places[-1] - places[0]) / usual
-    is_clear = rises > max(0.02, _CLEAR * chance)
+    # A step of a schedule is over when it has happened: a trend still goes on.
+    goes_on = (paces[-1] - paces[-3]) * growth > 0.5 * growth * growth * (places[-1] - places[-3])
+    is_clear = goes_on and rises > max(0.02, _CLEAR * chance)
     return Trend(max(level + growth * end, 0.1 * usual), growth, chance, is_clear)
 
 
