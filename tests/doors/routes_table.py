@@ -174,6 +174,7 @@ ROUTES: Mapping[str, Door] = {
     "GET /api/sweeps/{key:int}/estimate": Door(READS),
     "POST /api/sweeps/{key:int}/estimate": Door(WRITES, bodies=[{"kind": "new", "estimate": {}}]),
     "POST /api/sweeps/{key:int}/state": Door(WRITES, bodies=[{"state": "running"}]),
+    "POST /api/sweeps/{key:int}/budget": Door(WRITES, bodies=[{"budget": "9 hours"}]),
     "POST /api/sweeps/{key:int}/cap": Door(WRITES, bodies=[{"run_cap": 9}]),
     # Before the sweep's own, which leaves none that failed.
     "POST /api/jobs/{key:int}/retry": Door(WRITES, bodies=[{}]),

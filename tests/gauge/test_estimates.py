@@ -38,8 +38,9 @@ def test_hours_of_cpus_and_gpus() -> None:
     asked = SubmissionSize(trials=40, agents=10, slots=2, cpus=4, gpus=1, time=2 * HOUR)
     text, notes = told(known(took=1800.0), asked)
     assert text == (
-        "estimate: 40 trials of about 30 min each (4 trials of sweep abc took that); in all about "
-        "1 h from the start of the first; 40 CPU-hours, 10 GPU-hours"
+        "estimate: 40 trials of about 30 min each, 26 min to 40 min (4 trials of sweep abc took "
+        "that); in "
+        "all about 1 h from the start of the first; 40 CPU-hours, 10 GPU-hours"
     )
     assert notes == []
 

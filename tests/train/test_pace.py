@@ -73,8 +73,8 @@ def test_the_estimate_is_printed_and_logged_while_the_run_goes_on(
         if summary.get("progress/seconds_left") is not None:
             logged.append(summary["progress/seconds_left"])
     assert [line.partition("step ")[2] for line in lines] == [
-        "9 of 100, 9 %, about 1 min 31 s left",
-        "39 of 100, 39 %, about 1 min 1 s left",
+        "9 of 100, 9 %, about 1 min 31 s left (1 min 9 s to 2 min 31 s)",
+        "39 of 100, 39 %, about 1 min 1 s left (55 s to 1 min 24 s)",
         "69 of 100, 69 %, about 31 s left",
         "99 of 100, 99 %, about 1 s left",
         "100 of 100, 100 %, done",

@@ -431,6 +431,7 @@ export interface Sweep {
   cause: string | null;
   config: Record<string, any>;
   run_cap: number | null;
+  budget: SweepBudget | null;
   expected: number | null;
   counts: Record<string, number>;
   trials: number;
@@ -462,6 +463,14 @@ export interface SweepAgent {
   running: number;
   usage: Record<string, any> | null;
   over_since: number | null;
+}
+
+/** In hours of `unit`: gpu-hours, or hours of trials; `planned`: with what open trials take. */
+export interface SweepBudget {
+  limit: number;
+  unit: string;
+  used: number;
+  planned: number;
 }
 
 /** Where `whole` is false, only the trials that changed. */

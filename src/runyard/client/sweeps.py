@@ -115,6 +115,11 @@ class SweepApi:
         changed: Sweep = self._connection.post(f"/api/sweeps/{key}/cap", {"run_cap": run_cap})
         return changed
 
+    def set_budget(self, key: int, budget: str | None) -> Sweep:
+        """`200 gpu-hours`, or `12 hours` of trials; None takes it away."""
+        changed: Sweep = self._connection.post(f"/api/sweeps/{key}/budget", {"budget": budget})
+        return changed
+
     def retry(self, key: int, trials: Sequence[int] | None = None) -> Sweep:
         """Run failed trials again: those named, or all."""
         numbers = None if trials is None else list(trials)

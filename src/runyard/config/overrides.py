@@ -27,6 +27,7 @@ class Overrides:
     program: str | None = None
     seed: int | None = None
     warm: tuple[str, ...] | None = None
+    budget: str | None = None
     sets: tuple[str, ...] = ()
 
 
@@ -60,6 +61,8 @@ def _plain_changes(data: dict[str, Any], overrides: Overrides) -> Iterable[tuple
         yield ("runyard", "seed"), overrides.seed, f"--seed {overrides.seed}"
     if overrides.warm is not None:
         yield ("runyard", "warm"), list(overrides.warm), f"--warm {','.join(overrides.warm)}"
+    if overrides.budget is not None:
+        yield ("runyard", "budget"), overrides.budget, f"--budget {overrides.budget}"
     if overrides.method in WANDB_METHODS:
         if isinstance(data.get("runyard"), dict):
             data["runyard"].pop("method", None)

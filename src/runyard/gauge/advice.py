@@ -86,7 +86,10 @@ def ask_for(
     cpus = programs * max(1, math.ceil(measured.cpus - 0.25))
     seconds, chain = None, None
     if measured.whole_seconds is not None:
-        seconds = round_time(measured.whole_seconds * slow_down * (1 + margins.time_margin))
+        longest_run = measured.whole_seconds * (1 + margins.time_margin)
+        if measured.whole_between is not None:
+            longest_run = max(longest_run, measured.whole_between[1])
+        seconds = round_time(longest_run * slow_down)
         if longest is not None and seconds > longest:
             chain = math.ceil(seconds / longest)
             seconds = longest

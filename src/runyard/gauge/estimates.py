@@ -24,6 +24,8 @@ class Basis:
     seconds: float
     most_seconds: float
     said: str
+    between: tuple[float, float] | None = None
+    """Nine of ten trials take so long; None: nobody knows."""
     memory_peak: int | None = None
     vram_peak: int | None = None
 
@@ -59,6 +61,8 @@ class Estimate:
     gpu_hours: float | None
     basis: str
     memory_peak: int | None = None
+    between: tuple[float, float] | None = None
+    """Seconds of a trial, at least and at most."""
 
     def to_json(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value is not None}
@@ -72,9 +76,13 @@ def basis_of(known: Known, hardware: str | None = None) -> Basis | None:
         trials = sum(sweep["truth"]["trials"] for sweep in ran)
         mean = sum(sweep["truth"]["seconds"] * sweep["truth"]["trials"] for sweep in ran) / trials
         named = ", ".join(sweep["id"] for sweep in ran)
+        most = max(sweep["truth"]["most"] for sweep in ran)
+        # A server of an older version does not tell the least.
+        least = min(sweep["truth"].get("least", mean) for sweep in ran)
         return Basis(
             seconds=mean,
-            most_seconds=max(sweep["truth"]["most"] for sweep in ran),
+            most_seconds=most,
+            between=past_range(trials, mean, least, most),
             said=f"{trials} trials of {'sweep' if len(ran) == 1 else 'sweeps'} {named} took that",
             memory_peak=_largest([sweep["truth"]["memory_peak"] for sweep in ran]),
             vram_peak=_largest([sweep["truth"]["vram_peak"] for sweep in ran]),
@@ -86,13 +94,23 @@ def basis_of(known: Known, hardware: str | None = None) -> Basis | None:
     newest = (wanted or measured)[0]
     figures = newest["figures"]
     where = f" on {newest['hardware']}" if newest["hardware"] else ""
+    between = figures.get("whole_between")
     return Basis(
         seconds=figures["whole_seconds"],
         most_seconds=figures["whole_seconds"],
+        between=(between[0], between[1]) if between else None,
         said=f"runyard gauge measured it{where}",
         memory_peak=figures.get("memory_peak"),
         vram_peak=figures.get("vram_peak"),
     )
+
+
+def past_range(trials: int, mean: float, least: float, most: float) -> tuple[float, float]:
+    """Where the next one is, nine times of ten: between those that were, and a little beyond while
+    they are few. Of n that were, the next is the shortest or the longest 2 times in n + 1."""
+    few = max(0.0, 1 - (trials - 1) / 18)
+    beyond = few * (0.3 * (most - least) + 0.4 * mean / trials)
+    return max(0.0, least - beyond), most + beyond
 
 
 def _largest(values: list[float | None]) -> int | None:
@@ -103,7 +121,7 @@ def _largest(values: list[float | None]) -> int | None:
 def estimate(basis: Basis, size: SubmissionSize) -> Estimate:
     each = basis.seconds
     if size.trials is None:
-        return Estimate(each, None, None, None, basis.said, basis.memory_peak)
+        return Estimate(each, None, None, None, basis.said, basis.memory_peak, basis.between)
     running = min(size.agents, size.at_once or size.agents)
     places = max(1, running * size.slots)
     wall = math.ceil(size.trials / places) * each
@@ -116,22 +134,32 @@ def estimate(basis: Basis, size: SubmissionSize) -> Estimate:
         gpu_hours=agent_hours * size.gpus if size.gpus else None,
         basis=basis.said,
         memory_peak=basis.memory_peak,
+        between=basis.between,
     )
 
 
 def estimate_text(result: Estimate, size: SubmissionSize) -> str:
     """One sentence."""
     if size.trials is None:
-        return f"estimate: about {in_words(result.each)} a trial ({result.basis})"
+        return f"estimate: about {in_words(result.each)} a trial{_span(result)} ({result.basis})"
     many = "one program" if size.trials == 1 else f"{size.trials} trials"
     each = "" if size.trials == 1 else " each"
-    parts = [f"estimate: {many} of about {in_words(result.each)}{each} ({result.basis})"]
+    parts = [
+        f"estimate: {many} of about {in_words(result.each)}{each}{_span(result)} ({result.basis})"
+    ]
     if size.trials > 1 and result.wall is not None:
         parts.append(f"in all about {in_words(result.wall)} from the start of the first")
     if result.core_hours is not None:
         gpu = f", {_hours(result.gpu_hours)} GPU-hours" if result.gpu_hours else ""
         parts.append(f"{_hours(result.core_hours)} CPU-hours{gpu}")
     return "; ".join(parts)
+
+
+def _span(result: Estimate) -> str:
+    if result.between is None:
+        return ""
+    low, high = (in_words(seconds) for seconds in result.between)
+    return "" if low == high else f", {low} to {high}"
 
 
 def _hours(value: float) -> str:
@@ -143,7 +171,8 @@ def advise(
 ) -> list[str]:
     """What does not fit, and which chain, split or request would."""
     notes = []
-    need = round_time(basis.most_seconds * (1 + time_margin))
+    longest = basis.between[1] if basis.between is not None else 0.0
+    need = round_time(max(basis.most_seconds * (1 + time_margin), longest))
     if size.time is not None and size.chain is None:
         notes += _too_long(basis, size, need)
     if size.memory and basis.memory_peak:

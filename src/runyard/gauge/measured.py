@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 from runyard.gauge.steps import Mark
-from runyard.train.pace import seconds_per_step
+from runyard.train.pace import regular_intervals, seconds_per_step
+from runyard.train.ranges import range_of
 
 # Memory has levelled out if it grew by no more than this share in the last third of the time.
 _SLACK = 0.02
@@ -62,6 +63,8 @@ class Measured:
     """Seconds until the first logged step."""
     whole_seconds: float | None = None
     """Of a whole run: measured or estimated."""
+    whole_between: tuple[float, float] | None = None
+    """Estimated: at least and at most."""
 
     @property
     def vram_peak(self) -> int:
@@ -89,6 +92,8 @@ class Measured:
             "warm_up": None if self.warm_up is None else round(self.warm_up, 2),
             "whole_seconds": _short(self.whole_seconds),
         }
+        if self.whole_between is not None:
+            figures["whole_between"] = [_short(seconds) for seconds in self.whole_between]
         if self.vram_peaks:
             figures |= {
                 "vram_peak": self.vram_peak,
@@ -108,7 +113,8 @@ def from_json(record: Mapping[str, Any]) -> Measured:
         "vram_is_of_card", "gpu_use",
     )  # fmt: skip
     known = {name: record[name] for name in plain if name in record}
-    return Measured(**known, seconds_per_step=1 / rate if rate else None)
+    between = tuple(record["whole_between"]) if record.get("whole_between") else None
+    return Measured(**known, seconds_per_step=1 / rate if rate else None, whole_between=between)
 
 
 def worst(programs: Sequence[Measured]) -> Measured:
@@ -132,6 +138,11 @@ def worst(programs: Sequence[Measured]) -> Measured:
         written_bytes=max(program.written_bytes for program in programs),
         seconds_per_step=max(paces, default=None),
         whole_seconds=max((seconds for seconds in whole if seconds is not None), default=None),
+        whole_between=max(
+            (program.whole_between for program in programs if program.whole_between),
+            key=lambda between: between[1],
+            default=None,
+        ),
     )
 
 
@@ -153,6 +164,7 @@ def summarise(
     exit_code: int | None = None,
     total: int | None = None,
     left: float | None = None,
+    left_between: tuple[float, float] | None = None,
 ) -> Measured:
     """The figures of a program that began and ended at these times."""
     lasted = ended - began
@@ -178,8 +190,12 @@ def summarise(
     )
     if exit_code == 0:
         return replace(measured, whole_seconds=lasted)
-    whole = estimate_whole(marks, total, began=began, now=ended, left=left)
-    return replace(measured, whole_seconds=whole)
+    whole = estimate_range(
+        marks, total, began=began, now=ended, left=left, left_between=left_between
+    )
+    if whole is None:
+        return measured
+    return replace(measured, whole_seconds=whole[0], whole_between=whole[1:])
 
 
 def estimate_whole(
@@ -190,20 +206,41 @@ def estimate_whole(
     now: float,
     left: float | None = None,
 ) -> float | None:
-    """Seconds of a whole run: the time so far, plus the remaining steps at the recent pace.
+    """Seconds of a whole run, as they are expected."""
+    whole = estimate_range(marks, total, began=began, now=now, left=left)
+    return None if whole is None else whole[0]
+
+
+def estimate_range(
+    marks: Sequence[Mark],
+    total: int | None,
+    *,
+    began: float,
+    now: float,
+    left: float | None = None,
+    left_between: tuple[float, float] | None = None,
+) -> tuple[float, float, float] | None:
+    """Seconds of a whole run as they are expected, at least and at most: the time so far, plus
+    the remaining steps at the recent pace and its trend.
 
     The time before the first mark counts once. `left` is what the program itself expected after
     its last mark: it knows its phases, and how its last run went.
     """
-    if left is not None and marks:
-        return max(marks[-1][1] - began + left, now - began)
     pace = seconds_per_step(marks)
-    if pace is None or total is None:
+    if left is not None and marks:
+        low, high = left_between or (left, left)
+        between = (left, low, high)
+    elif pace is None or total is None:
         return None
-    step, at = marks[-1]
-    # Part of the current step is already done.
-    in_step = min(now - at, pace)
-    return (at - began) + max(in_step, pace * max(0, total - step)) if total > step else now - began
+    else:
+        rest = max(0, total - marks[-1][0])
+        seen = marks[-1][0] / total if total else 1.0
+        between = range_of(regular_intervals(marks), pace * rest, rest, seen=seen, again=False)
+        # Part of the current step is already done.
+        in_step = min(now - marks[-1][1], pace) if rest else now - marks[-1][1]
+        between = (max(in_step, between[0]), between[1], between[2])
+    expected, low, high = (max(marks[-1][1] - began + seconds, now - began) for seconds in between)
+    return expected, min(low, expected), max(high, expected)
 
 
 def has_levelled(looks: Sequence[Look]) -> bool:

@@ -283,6 +283,7 @@ def _seen(watched: Sequence[_Watched], total: int | None) -> Seen:
                 exit_code=program.code,
                 total=steps.total or total,
                 left=steps.left,
+                left_between=steps.left_between,
             )
         )
     failed = next((program for program in watched if program.code), None)

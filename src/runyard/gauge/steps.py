@@ -26,6 +26,8 @@ class Steps:
         """Steps of the whole run, if the program says it."""
         self.left: float | None = None
         """Seconds that the program expected after the last mark; it may know its phases."""
+        self.left_between: tuple[float, float] | None = None
+        """The same at least and at most, where the program says it."""
 
     @property
     def marks(self) -> list[Mark]:
@@ -54,6 +56,8 @@ class Steps:
                 self._noted.append((step, float(words[2]) if len(words) > 2 else at))
                 self.total = total
                 self.left = float(words[3]) if len(words) > 3 else None
+                between = (float(words[4]), float(words[5])) if len(words) > 5 else None
+                self.left_between = between
 
     def _look_at_rows(self, path: Path) -> None:
         file = self._files.setdefault(path, RecordFile(str(path)))

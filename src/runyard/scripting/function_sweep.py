@@ -22,6 +22,7 @@ def call_function(
     count: int | None,
     project: str | None,
     entity: str | None,
+    budget: str | None = None,
 ) -> Sweep:
     """One call a trial, one at a time, which finds its values by `wandb.init()`."""
     try:
@@ -33,15 +34,19 @@ def call_function(
         ) from None
     server = ensure_server(home)
     content = dict(config) if isinstance(config, Mapping) else Path(config).read_text("utf-8")
-    sweep = server.api.sweeps.create(
+    sweep: Sweep = server.api.sweeps.create(
         content,
         project=project or os.environ.get("WANDB_PROJECT"),
         entity=entity or os.environ.get("WANDB_ENTITY"),
         folder=str(Path.cwd()),
     )
-    if sweep["expected"] is None and count is None:
+    if budget is not None:
+        sweep = server.api.sweeps.set_budget(sweep["key"], budget)
+    if sweep["expected"] is None and count is None and sweep["budget"] is None:
         server.api.sweeps.set_state(sweep["key"], "canceled")
-        raise UsageError("this sweep has no end of its own", mend="give a count, or a run_cap")
+        raise UsageError(
+            "this sweep has no end of its own", mend="give a count, a run_cap or a budget"
+        )
     discovery = read_discovery(home)
     assert discovery is not None
     before = dict(os.environ)

@@ -104,6 +104,11 @@ class Sweep(Mapping[str, Any]):
             for line in piece.lines
         )
 
+    def set_budget(self, budget: str | None) -> None:
+        """Another budget ("300 gpu-hours"), or none. A larger one lets an ended sweep go on, once
+        an agent works on it again."""
+        self._record = self._watch.api.sweeps.set_budget(self._watch.key, budget)
+
     def cancel(self) -> None:
         """End it, with its running trials and its jobs; does nothing if it has ended."""
         if not self.done():
@@ -124,6 +129,7 @@ def sweep(
     entity: str | None = None,
     on: str | None = None,
     wait: bool | None = None,
+    budget: str | None = None,
     settings: Mapping[str, Any] | None = None,
     **resources: Unpack[JobResources],
 ) -> Sweep:
@@ -132,7 +138,8 @@ def sweep(
     With a function, each trial is a call of it in this process, one at a time, at most `count`; it
     finds its values in `wandb.config` after `wandb.init()`. Without a function, the program or
     command of the sweep runs, `slots` at a time, or `per_gpu` on each GPU (a number, or "auto").
-    `gpus`, `mps` and `warm` (a module or a list of them) are those of `runyard sweep`.
+    `gpus`, `mps`, `warm` (a module or a list of them) and `budget` ("200 gpu-hours") are those of
+    `runyard sweep`.
 
     By default the sweep runs here, and the call returns at its end, as the command does. With
     on="slurm" it is submitted with the requested resources, and the call returns at once.
@@ -148,7 +155,7 @@ def sweep(
         from runyard.scripting.function_sweep import call_function
 
         home = locate()
-        return Sweep(call_function(home, config, function, count, project, entity), home)
+        return Sweep(call_function(home, config, function, count, project, entity, budget), home)
     owner = {"project": project, "entity": entity, "warm": warm}
     place = choose_place(on or HERE)
     if has_queue(place):
@@ -157,7 +164,8 @@ def sweep(
         shares = {name: value for name, value in agents.items() if value is not None}
         options = {**resources, "gpus": gpus, "on": place, **owner}
         job_options = read_options({**options, "settings": {**shares, **(settings or {})}})
-        started = _submit(config, job_options, slots or 1, count)
+        plan = _plan(config, job_options, budget)
+        started = _submit(plan, job_options, slots or 1, count)
         return started.wait() if wait else started
     if wait is None or wait:
         _refuse_resources(resources, settings)
@@ -165,19 +173,19 @@ def sweep(
     gpu_words = None if gpus is None else str(gpus)
     if gpu_words is not None and gpu_words.isdecimal():
         gpu_words = f"auto:{gpu_words}"  # So many of those that are here, as the command has it.
+    plan = _plan(config, job_options, budget)
     here = Slots(slots, per_gpu, gpu_words, mps)
     if wait is None or wait:
-        return _work(config, job_options, here, count)
-    return _start(config, job_options, here, count)
+        return _work(plan, job_options, here, count)
+    return _start(plan, job_options, here, count)
 
 
-def _work(config: Config, job_options: JobOptions, slots: Slots, count: int | None) -> Sweep:
+def _work(plan: Plan, job_options: JobOptions, slots: Slots, count: int | None) -> Sweep:
     """In the foreground: the agent tells on stderr how far it is."""
     from runyard.actions.sweeping.agent_process import Limits
     from runyard.actions.sweeping.sweep import create_sweep, estimate_sweep
     from runyard.actions.sweeping.work import Waiting, WorkRequest, work
 
-    plan = _plan(config, job_options)
     record = create_sweep(plan, (), log_notice)
     estimate_sweep(plan, slots.count, log_notice, record)
     request = WorkRequest(record, job_options.project, slots, Limits(count))
@@ -186,20 +194,19 @@ def _work(config: Config, job_options: JobOptions, slots: Slots, count: int | No
     return Sweep(cast(records.Sweep, {**worked.sweep, "failures": failed}), locate())
 
 
-def _start(config: Config, job_options: JobOptions, slots: Slots, count: int | None) -> Sweep:
+def _start(plan: Plan, job_options: JobOptions, slots: Slots, count: int | None) -> Sweep:
     """By an agent of this machine in the background."""
     from runyard.actions.sweeping.agent_process import Limits, start_agent
     from runyard.actions.sweeping.sweep import create_sweep
     from runyard.actions.tracking import agent_variables
 
-    plan = _plan(config, job_options)
     variables = agent_variables(job_options.project, plan.folder, log_notice)
     record = create_sweep(plan, (), log_notice)
     agent = start_agent(record, slots, variables, Limits(count, job_options.seconds))
     return Sweep(record, locate(), agent)
 
 
-def _submit(config: Config, job_options: JobOptions, slots: int, count: int | None) -> Sweep:
+def _submit(plan: Plan, job_options: JobOptions, slots: int, count: int | None) -> Sweep:
     from runyard.actions.submitting.submission import ClusterOptions, SweepSubmitted
     from runyard.actions.sweeping.sweep import submit_sweep
 
@@ -207,23 +214,23 @@ def _submit(config: Config, job_options: JobOptions, slots: int, count: int | No
         raise UsageError(
             "count is for this machine", mend="write run_cap into the sweep: so many trials in all"
         )
-    plan, flags = _plan(config, job_options), job_options.project.flags
+    flags = job_options.project.flags
     outcome = submit_sweep(plan, flags, slots, (), ClusterOptions(), log_notice)
     assert isinstance(outcome, SweepSubmitted), "nobody was asked, and it was no preview"
     return Sweep(outcome.sweep, locate())
 
 
-def _plan(config: Config, job_options: JobOptions) -> Plan:
+def _plan(config: Config, job_options: JobOptions, budget: str | None) -> Plan:
     from runyard.actions.sweeping.sweep_plan import SweepSource, make_plan
     from runyard.actions.trying.program_checks import check_plan
     from runyard.config.overrides import Overrides
 
-    overrides = Overrides(warm=job_options.warm or None)
+    overrides = Overrides(warm=job_options.warm or None, budget=budget)
     if isinstance(config, Mapping):
-        text = json.dumps(dict(config))
-        source = SweepSource("the sweep", overrides, job_options.project, text=text)
+        name, text = "the sweep", json.dumps(dict(config))
     else:
-        source = SweepSource(str(Path(config)), overrides, job_options.project)
+        name, text = str(Path(config)), None
+    source = SweepSource(name, overrides, options=job_options.project, text=text)
     plan = make_plan(source, log_notice)
     check_plan(plan, log_notice)
     return plan

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from runyard.reading.fields import Fields
 from runyard.reading.problems import kind_of, show
+from runyard.search.budget import BadBudget, Budget, parse_budget
 from runyard.search.early_terminate import EarlyTerminate, read_early_terminate
 from runyard.search.objectives import Constraint, Metric, read_constraints, read_metrics
 from runyard.search.parameters import NAME
@@ -43,6 +44,7 @@ class Options:
     """Modules that are imported before a trial begins, once for many trials."""
     tasks: tuple[Task, ...] = ()
     job_log: str | None = None
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,7 @@ def _read_options(fields: Fields) -> Options:
         warm=_read_warm(fields),
         tasks=read_tasks(fields),
         job_log=fields.text("job_log"),
+        budget=_read_budget(fields),
     )
 
 
@@ -145,6 +148,17 @@ def _retries_mend(cause: str) -> str | None:
     if cause in ("time", "preempted"):
         return "remove it: a trial that is cut off goes on as long as it makes progress"
     return None
+
+
+def _read_budget(fields: Fields) -> Budget | None:
+    value: Any = fields.data.get("budget")
+    if value is None and "budget" not in fields:
+        return None
+    try:
+        return parse_budget(value)
+    except BadBudget as error:
+        fields.error("budget", str(error), error.mend)
+        return None
 
 
 def _read_slots(fields: Fields) -> int | Literal["auto"] | None:

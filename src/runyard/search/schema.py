@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from runyard.search.budget import PATTERN
 from runyard.search.command import MACROS
 from runyard.search.early_terminate import ASHA_FORMS
 from runyard.search.forms import CATEGORICAL, CONSTANT, FORMS, WEIGHTED, Form
@@ -137,6 +138,7 @@ def _extension() -> Schema:
             ),
         },
         "job_log": _TEXT,
+        "budget": {"type": "string", "pattern": PATTERN},
     }
 
 

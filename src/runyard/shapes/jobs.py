@@ -154,11 +154,12 @@ class KeptFigures(TypedDict):
 
 
 class Truth(TypedDict):
-    """What the trials of a sweep that finished took: means, and the most of any."""
+    """What the trials of a sweep that finished took: means, the most of any, and its least time."""
 
     trials: int
     seconds: float
     most: float
+    least: float
     memory_peak: float | None
     vram_peak: float | None
     cpus: float | None

@@ -65,6 +65,15 @@ class SweepAgent(AgentHead):
     over_since: float | None
 
 
+class SweepBudget(TypedDict):
+    """In hours of `unit`: gpu-hours, or hours of trials; `planned`: with what open trials take."""
+
+    limit: float
+    unit: str
+    used: float
+    planned: float
+
+
 class Sweep(Place):
     """One sweep as the server tells it. `expected` is null where it has no end of its own."""
 
@@ -74,6 +83,7 @@ class Sweep(Place):
     cause: str | None
     config: dict[str, Any]
     run_cap: int | None
+    budget: SweepBudget | None
     expected: int | None
     counts: dict[str, int]
     trials: int

@@ -11,6 +11,7 @@ from runyard.train import exchange
 from runyard.train.courses import find_course, keep_course
 from runyard.train.frameworks import wandb_run
 from runyard.train.progress_file import ProgressFile
+from runyard.train.ranges import Interval, range_of
 from runyard.train.saying import say
 from runyard.train.work import EVEN, Work, course_of, work_of_course, work_of_phases
 
@@ -35,27 +36,34 @@ def seconds_per_step(marks: Sequence[tuple[float, float]]) -> float | None:
 
     Of late: in the second half of the time; in all of it while there are few marks.
     """
-    intervals: list[tuple[float, float, float]] = []
+    regular = regular_intervals(marks)
+    if not regular:
+        return None
+    middle = (marks[0][1] + marks[-1][1]) / 2
+    late = [interval for interval in regular if interval[2] - interval[0] >= middle]
+    used = late if len(late) >= _FEW_INTERVALS else regular
+    return sum(seconds for seconds, _, _ in used) / sum(steps for _, steps, _ in used)
+
+
+def regular_intervals(marks: Sequence[tuple[float, float]]) -> list[Interval]:
+    """What lies between marks, without the odd ones out."""
+    intervals: list[Interval] = []
     before: tuple[float, float] | None = None
     for step, at in marks:
         if before is not None and step > before[0]:
             intervals.append((at - before[1], step - before[0], at))
         before = (step, at)
     if not intervals:
-        return None
+        return []
     usual = sorted(seconds / steps for seconds, steps, _ in intervals)[(len(intervals) - 1) // 2]
     is_odd = [seconds / steps > _ODD * usual for seconds, steps, _ in intervals]
     first = is_odd.index(False)
     recurs = sum(is_odd[first:]) >= _RECURRING
-    regular = [
+    return [
         interval
         for interval, odd in zip(intervals[first:], is_odd[first:], strict=True)
         if recurs or not odd
     ]
-    middle = (marks[0][1] + marks[-1][1]) / 2
-    late = [interval for interval in regular if interval[2] - interval[0] >= middle]
-    used = late if len(late) >= _FEW_INTERVALS else regular
-    return sum(seconds for seconds, _, _ in used) / sum(steps for _, steps, _ in used)
 
 
 def in_words(seconds: float) -> str:
@@ -110,12 +118,24 @@ class Pace:
 
     def seconds_left(self, step: int, total: int) -> float | None:
         """None while nothing is known."""
+        left = self.range_left(step, total)
+        return None if left is None else left[0]
+
+    def range_left(self, step: int, total: int) -> tuple[float, float, float] | None:
+        """Seconds left as they are expected, at least and at most; None while nothing is known."""
         work = self._work_of(total)
-        pace = seconds_per_step([(work.by(done), at) for done, at in self._marks])
+        marks = [(work.by(done), at) for done, at in self._marks]
+        pace = seconds_per_step(marks)
         if pace is None:
             return None
-        rest = max(0.0, work.by(total) - work.by(step))
-        return pace * rest + (work.once_after(step) if step < total else 0.0)
+        whole, done = work.by(total), work.by(step)
+        rest = max(0.0, whole - done)
+        expected, low, high = range_of(
+            regular_intervals(marks), pace * rest, rest,
+            seen=done / whole if whole else 1.0, again=work.is_known,
+        )  # fmt: skip
+        once = work.once_after(step) if step < total else 0.0
+        return expected + once, low + once, high + once
 
     def _work_of(self, total: int) -> Work:
         """What a step costs: as in an earlier run of the kind, as the program says, or alike."""
@@ -141,21 +161,28 @@ class Pace:
         printed = (now - self._printed >= self._print_every and self._is_known(now)) or is_last
         if not (noted or summarised or printed):
             return  # Most steps: an estimate costs as much as a small step.
-        left = self.seconds_left(step, total)
+        between = self.range_left(step, total)
+        left = None if between is None else between[0]
         if noted:
-            self._file.note(step, total, left)
+            self._file.note(step, total, between or ())
         if run is not None and summarised:
             self._summarised = now
             run.summary.update({STEP: step, TOTAL: total, SECONDS_LEFT: left})
         if left is not None and printed:
             self._printed = now
             share = 100 * step // total if total else 100
-            rest = "done" if step >= total else f"about {in_words(left)} left"
+            rest = "done" if step >= total else f"about {in_words(left)} left{_span(between)}"
             say(f"step {step} of {total}, {share} %, {rest}")
         if is_last:
             course = course_of([*self._marks, (step, now)], total)
             if course is not None:
                 keep_course(course, self.phases)
+
+
+def _span(between: tuple[float, float, float] | None) -> str:
+    if between is None or between[2] < 60:
+        return ""
+    return f" ({in_words(between[1])} to {in_words(between[2])})"
 
 
 _pace = Pace()

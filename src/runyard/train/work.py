@@ -27,6 +27,11 @@ class Work:
     once: tuple[tuple[float, float], ...] = ()
     """Seconds that come at a step, and once: another compilation."""
 
+    @property
+    def is_known(self) -> bool:
+        """Whether steps were told apart."""
+        return len(self.points) > 1
+
     def by(self, step: float) -> float:
         """The work that is done with so many steps."""
         if len(self.points) < 2:

@@ -9,6 +9,7 @@ import { formatAgo, formatDuration, formatNumber, formatValue, plural } from "..
 import { pathOf } from "../root";
 import { navigate, useQuery } from "../router";
 import type { PageProps } from "../routes";
+import type { SweepBudget } from "../shapes";
 import { brushed, useBrushes } from "../sweep/chosen";
 import { useSweep, type SweepData, type Trial } from "../sweep/data";
 import { Dots } from "../sweep/Dots";
@@ -108,11 +109,18 @@ function Head({ data, entity, project, again }: { data: SweepData; entity: strin
           {sweep.cause}
         </p>
       )}
+      {sweep.budget && !sweep.cause && <p class="soft sweep-budget">{budgetWords(sweep.budget)}</p>}
       <Link to={`${pathOf(entity, project)}?q=${encodeURIComponent(`sweep = ${sweep.id}`)}`} class="sr-only">
         The runs of this sweep
       </Link>
     </div>
   );
+}
+
+function budgetWords({ limit, unit, used, planned }: SweepBudget): string {
+  const hours = (amount: number) => amount.toLocaleString("en", { maximumSignificantDigits: amount >= 10 ? 4 : 3 });
+  const more = planned - used >= 0.01 * limit ? `, ${hours(planned)} when what has begun has ended` : "";
+  return `Budget: ${hours(used)} of ${hours(limit)} ${unit === "gpu-hours" ? "GPU-hours" : "hours"} used${more}.`;
 }
 
 const PARTS = [

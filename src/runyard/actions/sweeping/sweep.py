@@ -16,6 +16,7 @@ from runyard.client.api import Api
 from runyard.config.flags import Flags
 from runyard.errors import UsageError
 from runyard.node.attempt.command_line import expand
+from runyard.search.budget import BadBudget, parse_budget
 from runyard.search.grid import point_at
 from runyard.search.names import trial_name
 from runyard.shapes.sweeps import Sweep
@@ -80,10 +81,20 @@ def _subject(plan: Plan, by: Sequence[str]) -> Subject:
     return Subject(kind, plan.owner.project, plan.owner.entity)
 
 
-def join_sweep(api: Api, sweep: Sweep, run_cap: int | None, notify: Notify) -> Sweep:
-    """A sweep that can be worked on, with another cap if that is wanted."""
+def change_bounds(api: Api, sweep: Sweep, run_cap: int | None, budget: str | None) -> Sweep:
+    """The sweep with another cap or budget, where one is wanted."""
     if run_cap:
         sweep = api.sweeps.set_cap(sweep["key"], run_cap)
+    if budget:
+        try:
+            sweep = api.sweeps.set_budget(sweep["key"], str(parse_budget(budget)))
+        except BadBudget as error:
+            raise UsageError(f"--budget {budget}: {error}", mend=error.mend) from error
+    return sweep
+
+
+def join_sweep(sweep: Sweep, notify: Notify) -> Sweep:
+    """A sweep that can be worked on."""
     if sweep["state"] in _OVER:
         failed = sweep["counts"]["failed"]
         again = f"`runyard retry {sweep['id']}` runs the {failed} that failed; "

@@ -67,6 +67,9 @@ def _figures(use: Measured) -> list[tuple[str, str]]:
         rows.append(("steps", f"{number(use.steps_per_second)} a second{warm}"))
     if use.whole_seconds is not None:
         how = "it took that" if use.exit_code == 0 else f"estimated from {use.step} of {use.total}"
+        if use.whole_between is not None:
+            low, high = use.whole_between
+            how = f"{duration(low)} to {duration(high)}, {how}"
         rows.append(("a whole run", f"{duration(use.whole_seconds)} ({how})"))
     return rows
 

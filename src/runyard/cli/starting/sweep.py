@@ -71,6 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(made, "--method", "how settings are chosen, instead of as the file says",
         choices=("grid", "random", "bayes", "tpe", "cmaes", "qmc"))  # fmt: skip
     add(made, "--run-cap N", "at most N trials in all", type=positive)
+    add(made, "--budget AMOUNT", "begin no trial that would go beyond it: 200gpu-hours, or 12hours "
+        "of all trials together; a larger one lets an ended sweep go on")  # fmt: skip
     add(made, "--seed", "of the search: the same seed, the same draws", type=int)
     add_warm_argument(made)
     add(made, "--set NAME=VALUE", "a parameter (lr=0.1, lr=[0.1,0.2]) or a key of the file "
@@ -156,8 +158,8 @@ def _create(args: argparse.Namespace) -> int:
         if args.json:
             print_json(made)
         return 0
-    if made["expected"] is None and args.count is None:
-        say("it ends with Ctrl-C, `runyard sweep --stop`, or a --run-cap")
+    if made["expected"] is None and made["budget"] is None and args.count is None:
+        say("it ends with Ctrl-C, `runyard sweep --stop`, a --run-cap or a --budget")
     say(f"more agents:  runyard sweep {made['id']}   or:  wandb agent {place}")
     return _work(args, {**made, "folder": str(plan.folder)})
 
@@ -193,21 +195,21 @@ def _source(args: argparse.Namespace) -> SweepSource:
 
     overrides = Overrides(
         name=args.name, run_cap=args.run_cap, method=args.method, seed=args.seed,
-        warm=args.warm, sets=tuple(args.set),
+        warm=args.warm, budget=args.budget, sets=tuple(args.set),
     )  # fmt: skip
     return SweepSource(args.sweep, overrides, project_options(args), not args.no_run)
 
 
 def _join(args: argparse.Namespace) -> int:
-    from runyard.actions.sweeping.sweep import join_sweep
+    from runyard.actions.sweeping.sweep import change_bounds, join_sweep
 
     api = server()
-    sweep = find_sweep(api, args.sweep)
+    sweep = change_bounds(api, find_sweep(api, args.sweep), args.run_cap, args.budget)
     if has_queue(args.on):
         from runyard.cli.starting.agents import add_on_slurm
 
         return add_on_slurm(args, sweep)
-    return _work(args, join_sweep(api, sweep, args.run_cap, show))
+    return _work(args, join_sweep(sweep, show))
 
 
 def _work(args: argparse.Namespace, sweep: Sweep) -> int:

@@ -39,6 +39,7 @@ from runyard.cli.watching.sweep_view import STATES
 from runyard.client.sweeps import ENDED_STATES, OPEN_STATES
 from runyard.errors import UsageError
 from runyard.launch.watching import Looked
+from runyard.search.budget import tell_use
 from runyard.shapes.jobs import Job
 from runyard.shapes.runs import Run
 from runyard.shapes.sweeps import Sweep, SweepAgent, Trial
@@ -146,6 +147,8 @@ def sweep_lines(
     lines.append((f"  {', '.join(parts) or 'no trials yet'}", None))
     if sweep["cause"]:
         lines.append((f"  {sweep['cause']}", "red"))
+    elif sweep["budget"]:
+        lines.append((f"  budget  {tell_use(**sweep['budget'])}", None))
     best = sweep["best"]
     if best is not None and best["value"] is not None:
         value = f"{sweep['metric']} {number(best['value'])}"

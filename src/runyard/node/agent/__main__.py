@@ -186,6 +186,7 @@ class Agent:
         # Not before there is somebody to ask: what it needs is not part of our start.
         from runyard.node.agent.claiming import Claiming
         from runyard.node.agent.end_reports import Ending
+        from runyard.node.agent.gpu_time import GpuTime
         from runyard.node.agent.membership import TroubleWatch
         from runyard.node.agent.occupancy import Occupancy
         from runyard.node.devices.sampler_client import Sampling
@@ -199,6 +200,7 @@ class Agent:
             from runyard.node.agent.job_log import JobLog
 
             work.job_log = JobLog(self._loop, work.report)
+        work.gpu_time = GpuTime(work.launcher)
         work.sampling = Sampling(
             self._loop, lambda usage: occupancy.look(usage, claiming.ask), self._work.helpers
         )

@@ -215,6 +215,7 @@ class Claiming:
             start=start,
         )
         attempt.gpus = self._occupancy.gpus_of(slot)
+        work.count_gpus()
         slot.attempt, slot.is_preparing = attempt, False
         work.untold.add(attempt)
         again = f" (attempt {attempt.number})" if attempt.number > 1 else ""
@@ -235,6 +236,8 @@ class Claiming:
     def _has_ended(self, slot: Slot, attempt: Attempt) -> None:
         if self._work.sampling is not None:
             self._work.sampling.forget(attempt)
+        self._work.count_gpus()
+        attempt.record.write(usage=attempt.usage)
         self._occupancy.ended(slot, attempt)
         self._ending.has_ended(slot, attempt, lambda: self.ask(slot))
 

@@ -112,6 +112,7 @@ class Membership:
 
     def _renew(self) -> None:
         work = self._work
+        work.count_gpus()
         running = [
             {"trial": attempt.trial, "attempt": attempt.number, "usage": attempt.usage}
             for attempt in work.held()

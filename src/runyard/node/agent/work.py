@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from runyard.node.agent.foreign_tracker import ForeignTracker
+    from runyard.node.agent.gpu_time import GpuTime
     from runyard.node.agent.job_end import JobEnd
     from runyard.node.agent.job_log import JobLog
     from runyard.node.attempt.echo import Show
@@ -102,6 +103,7 @@ class Work:
         self.helpers: set[int] = set()
         """Processes of ours that are no programs, to be waited for when they end."""
         self.warm_starts: WarmStarts | None = None
+        self.gpu_time: GpuTime | None = None
         self.job_log: JobLog | None = None
         """Where it writes down which lines of a list have ended, if nobody else does."""
 
@@ -124,6 +126,11 @@ class Work:
         if key is not None:
             self.place.hand(key)
         return self.place.address is not None and self.place.address.handed is not None
+
+    def count_gpus(self) -> None:
+        """Before what runs changes, and before its usage is told."""
+        if self.gpu_time is not None:
+            self.gpu_time.look(self.held())
 
     def at_work(self) -> list[Attempt]:
         """Attempts whose program runs."""

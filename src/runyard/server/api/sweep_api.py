@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from runyard.reading import problems
+from runyard.search.budget import BadBudget, parse_budget
 from runyard.server.api.sweep_json import sweep_json, times_left, trial_json, work_json
 from runyard.server.http import arguments
 from runyard.server.http.access import (
@@ -58,6 +59,13 @@ class SweepState:
 @dataclass
 class SweepCap:
     run_cap: int | None = None
+
+
+@dataclass
+class NewBudget:
+    """`200 gpu-hours`, or `12 hours`."""
+
+    budget: str | None = None
 
 
 @dataclass
@@ -178,6 +186,18 @@ async def change_cap(request: Request) -> Response:
     if cap is not None and cap < 1:
         raise HttpError(400, "run_cap is at least 1; null takes it away")
     return await _changed(request, row, sweep_changes.set_cap, cap)
+
+
+@api.post("/api/sweeps/{key:int}/budget", body=NewBudget, answer=Sweep)
+async def change_budget(request: Request) -> Response:
+    """What it may use; null for no limit."""
+    row = await own_sweep(request)
+    text = (await arguments.read_as_sent(request, NewBudget)).budget
+    try:
+        budget = None if text is None else str(parse_budget(text))
+    except BadBudget as error:
+        raise HttpError(400, f"budget: {error}; {error.mend}") from error
+    return await _changed(request, row, sweep_changes.set_budget, budget)
 
 
 @api.post("/api/sweeps/{key:int}/retry", body=TrialsToRetry, answer=Sweep)

@@ -9,16 +9,15 @@ from typing import Any
 from runyard.server.processes.attempts import together, usage_json
 from runyard.server.store import json_text
 from runyard.server.store.sql import Row
-from runyard.server.sweeps.ledger import agents, sweeps, trials
+from runyard.server.sweeps.ledger import agents, budgets, sweeps, trials
+from runyard.server.sweeps.ledger.at_work import at_work
+from runyard.server.sweeps.policy.budget_account import Account
 from runyard.server.sweeps.policy.causes import CAUSES, cause_of_exit
-from runyard.server.sweeps.policy.estimates import AtWork, eta_seconds, seconds_left, trial_seconds
+from runyard.server.sweeps.policy.estimates import eta_seconds, seconds_left, trial_seconds
 from runyard.server.sweeps.policy.lifecycle import STATES
 from runyard.server.sweeps.policy.rules import Rules
-from runyard.shapes.sweeps import Sweep, SweepAgent, Trial
+from runyard.shapes.sweeps import Sweep, SweepAgent, SweepBudget, Trial
 from runyard.sweep_states import OPEN_STATES
-
-# What `runyard.train` puts into a run's summary.
-_LEFT = "progress/seconds_left"
 
 
 def sweep_json(connection: sqlite3.Connection, row: Row, now: float) -> Sweep:
@@ -26,6 +25,7 @@ def sweep_json(connection: sqlite3.Connection, row: Row, now: float) -> Sweep:
     rules = sweeps.rules_of(row)
     counts = sweeps.counts(connection, row["key"])
     best = trials.best(connection, row["key"])
+    account = budgets.account(connection, row, now)
     return {
         "key": row["key"],
         "id": row["id"],
@@ -38,6 +38,7 @@ def sweep_json(connection: sqlite3.Connection, row: Row, now: float) -> Sweep:
         "cause": row["cause"],
         "config": json.loads(row["config"]),
         "run_cap": row["run_cap"],
+        "budget": None if account is None else _budget_json(account),
         "expected": sweeps.expected(row, rules),
         "counts": {state: counts.get(state, 0) for state in STATES},
         "trials": row["trials"] - row["removed"],
@@ -46,12 +47,21 @@ def sweep_json(connection: sqlite3.Connection, row: Row, now: float) -> Sweep:
         "metric": rules.aims[0].name if rules.aims else None,
         "goal": ("maximize" if rules.aims[0].maximize else "minimize") if rules.aims else None,
         "best": None if best is None else trial_json(best, rules),
-        "eta_seconds": _eta(connection, row, rules, counts, now),
+        "eta_seconds": _eta(connection, row, rules, counts, account, now),
         "seed": row["seed"],
         "folder": row["folder"],
         "created_at": row["created_at"],
         "started_at": row["started_at"],
         "ended_at": row["ended_at"],
+    }
+
+
+def _budget_json(account: Account) -> SweepBudget:
+    return {
+        "limit": account.budget.hours,
+        "unit": account.budget.unit,
+        "used": account.used,
+        "planned": account.planned,
     }
 
 
@@ -166,7 +176,12 @@ def _agents(connection: sqlite3.Connection, sweep: int) -> list[SweepAgent]:
 
 
 def _eta(
-    connection: sqlite3.Connection, row: Row, rules: Rules, counts: dict[str, int], now: float
+    connection: sqlite3.Connection,
+    row: Row,
+    rules: Rules,
+    counts: dict[str, int],
+    account: Account | None,
+    now: float,
 ) -> float | None:
     if row["state"] not in OPEN_STATES:
         return 0.0
@@ -175,9 +190,11 @@ def _eta(
     undrawn = None if whole is None else max(0, whole - (row["trials"] - row["removed"]))
     if row["has_target"]:
         undrawn = 0
+    if account is not None and (most := account.trials_left) is not None:
+        undrawn = most if undrawn is None else min(undrawn, most)
     return eta_seconds(
         left=None if undrawn is None else undrawn + counts.get("waiting", 0),
-        at_work=list(_at_work(connection, row["key"], now).values()),
+        at_work=list(at_work(connection, row["key"], now).values()),
         ended=row["ended_trials"],
         busy_seconds=row["busy_seconds"],
     )
@@ -185,27 +202,7 @@ def _eta(
 
 def times_left(connection: sqlite3.Connection, row: Row, now: float) -> dict[int, float]:
     """Of each trial at work, by its number: how long it is expected to run still."""
-    at_work = _at_work(connection, row["key"], now)
-    each = trial_seconds(list(at_work.values()), row["ended_trials"], row["busy_seconds"])
-    found = {number: seconds_left(one, each) for number, one in at_work.items()}
+    working = at_work(connection, row["key"], now)
+    each = trial_seconds(list(working.values()), row["ended_trials"], row["busy_seconds"])
+    found = {number: seconds_left(one, each) for number, one in working.items()}
     return {number: left for number, left in found.items() if left is not None}
-
-
-def _at_work(connection: sqlite3.Connection, sweep: int, now: float) -> dict[int, AtWork]:
-    rows = connection.execute(
-        "SELECT trials.number, trials.began_at, trials.seconds, runs.heartbeat_at, "
-        "CASE WHEN instr(runs.summary, :left) THEN runs.summary END AS summary FROM trials "
-        "LEFT JOIN runs ON runs.key = trials.run "
-        "WHERE trials.sweep = :sweep AND trials.state = 'running'",
-        {"sweep": sweep, "left": _LEFT},
-    ).fetchall()
-    found = {}
-    for row in rows:
-        began = row["began_at"] or now
-        left = json_text.parse(row["summary"]).get(_LEFT) if row["summary"] else None
-        left = left if isinstance(left, int | float) else None
-        # Told by an attempt before this one, it says nothing; since it was told, time went by.
-        heard = row["heartbeat_at"] or now
-        left = None if left is None or heard < began else max(0.0, left - (now - heard))
-        found[row["number"]] = AtWork(row["seconds"] + now - began, left)
-    return found

@@ -67,6 +67,7 @@ def truth(db: Connection, sweep: int) -> dict[str, Any] | None:
     """What the trials that finished took; None before the first."""
     row = db.execute(
         "SELECT count(*) AS trials, avg(trials.seconds) AS seconds, max(trials.seconds) AS most, "
+        "min(trials.seconds) AS least, "
         "max(json_extract(attempts.usage, '$.memory_peak')) AS memory_peak, "
         "max(json_extract(attempts.usage, '$.vram_peak')) AS vram_peak, "
         "avg(json_extract(attempts.usage, '$.cpu_seconds') / "

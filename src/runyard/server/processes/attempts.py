@@ -152,6 +152,11 @@ def set_usage(db: Connection, run: int, number: int, usage: str) -> None:
     )
 
 
+def find_usage(db: Connection, run: int | None, number: int) -> str | None:
+    row = fetch_one(db, "SELECT usage FROM attempts WHERE run = ? AND number = ?", (run, number))
+    return None if row is None else row["usage"]
+
+
 def lose_open(db: Connection, run: int, now: float) -> None:
     """Nobody stands beside the program any more. Whether it lives, its client will show."""
     db.execute(
@@ -265,6 +270,7 @@ NUMBERS = (
     "vram_total",
     "gpu_use",
     "steps_per_second",
+    "gpu_share",
 )
 _LARGEST = 2.0**60
 _LONGEST_NAME = 500
@@ -283,6 +289,11 @@ def read_usage(report: object) -> str | None:
 
 def usage_json(stored: str | None) -> dict[str, Any] | None:
     return None if stored is None else json.loads(stored)
+
+
+def gpu_share(stored: str | None) -> float:
+    """How many GPUs an attempt had, on average over its time: 0.5 where two share one."""
+    return 0.0 if stored is None else float(json.loads(stored).get("gpu_share", 0.0))
 
 
 def together(stored: Sequence[str | None]) -> dict[str, Any] | None:

@@ -56,6 +56,7 @@ STEPS: tuple[str, ...] = (
     people_tables.SERVICE,
     run_tables.CHARTS,
     run_tables.LISTED,
+    sweep_tables.BUDGETS,
 )
 
 

@@ -126,6 +126,13 @@ CREATE TABLE programs (
 );
 """
 
+# What a sweep may use, as `search/budget` writes it; and how long its trials had GPUs, where two
+# programs that share one have half of it each.
+BUDGETS = """
+ALTER TABLE sweeps ADD COLUMN budget TEXT;
+ALTER TABLE trials ADD COLUMN gpu_seconds REAL NOT NULL DEFAULT 0;
+"""
+
 # How many programs share each of its GPUs, and why: a line for people.
 PACKING = """
 ALTER TABLE agents ADD COLUMN packing TEXT;

@@ -16,8 +16,9 @@ from runyard.server.history.history import HISTORY, count_rows
 from runyard.server.processes import attempts, clients
 from runyard.server.runs import runs
 from runyard.server.store.sql import Row
-from runyard.server.sweeps.ledger import leases, settling, sweeps, trials
+from runyard.server.sweeps.ledger import budgets, leases, settling, sweeps, trials
 from runyard.server.sweeps.ledger.new_trials import OWN, Claim, Draw, NewRun, NewTrials, create_runs
+from runyard.server.sweeps.policy.budget_account import Account
 from runyard.server.sweeps.policy.rules import Rules
 
 
@@ -57,9 +58,11 @@ def hand_out(db: Connection, sweep: int, claims: Sequence[Claim], draw: Draw, no
     if row is None:
         return Round([None] * len(claims), "canceled", "the sweep is gone", False)
     rules = sweeps.rules_of(row)
-    counter = _Counter(row, rules)
+    account = budgets.account(db, row, now)
+    counter = _Counter(row, rules, account)
     known = _claimed_before(db, sweep, claims)
-    most = min(len(claims), sweeps.room(db, row, rules)) if row["state"] == "running" else 0
+    is_open = row["state"] == "running" and not (account is not None and account.is_used)
+    most = min(len(claims), sweeps.room(db, row, rules)) if is_open else 0
     waiting = iter(_waiting(db, sweep, most))
     until = now + leases.LEASE_SECONDS
     new = NewTrials(db, row, draw)
@@ -122,14 +125,18 @@ def enqueue_run(
 class _Counter:
     """The sweep's counters, written once for all claims of a transaction."""
 
-    def __init__(self, sweep: Row, rules: Rules) -> None:
+    def __init__(self, sweep: Row, rules: Rules, account: Account | None = None) -> None:
         self._key: int = sweep["key"]
         self._rules = rules
         self._values: dict[str, Any] = dict(sweep)
         self._tried = frozenset(json.loads(sweep["tried"]))
+        self._account = account
+        self._first = sweep["trials"]
 
     def has_more(self) -> bool:
-        return sweeps.has_more(self._values, self._rules)
+        new = self._values["trials"] - self._first
+        has_room = self._account is None or self._account.has_room(new)
+        return has_room and sweeps.has_more(self._values, self._rules)
 
     @property
     def place(self) -> tuple[int, int]:

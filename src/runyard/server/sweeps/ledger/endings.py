@@ -45,7 +45,7 @@ def end_attempt(
             db, row, exit_code, now, attempt=number, cause=cause, ended_at=ended_at, saved=saved
         )
     elif attempt["ended_at"] is not None:
-        settling.add_seconds(db, trial, ended_at - attempt["ended_at"])
+        settling.add_seconds(db, trial, attempt, ended_at - attempt["ended_at"])
 
 
 def ask_to_stop(db: Connection, key: int, now: float) -> bool:

@@ -16,9 +16,10 @@ from runyard.server.processes import attempts, clients, returned_rows
 from runyard.server.processes.consoles import last_words
 from runyard.server.runs import runs, states
 from runyard.server.store.sql import Row
-from runyard.server.sweeps.ledger import sweeps, trials
+from runyard.server.sweeps.ledger import budgets, sweeps, trials
 from runyard.server.sweeps.ledger.measures import ends_not_finite, measure
 from runyard.server.sweeps.policy import lifecycle
+from runyard.server.sweeps.policy.budget_account import Account
 from runyard.server.sweeps.policy.causes import cause_of_exit
 from runyard.server.sweeps.policy.controller_requests import read_controller
 from runyard.server.sweeps.policy.lifecycle import Transition
@@ -69,7 +70,8 @@ def settle(
         outcome = replace(outcome, state="canceled", queue="final")
     began_at = trial["began_at"] or now
     over_at = max(began_at, min(now, ended_at or now))
-    seconds = trial["seconds"] + over_at - began_at
+    lasted = over_at - began_at
+    seconds = trial["seconds"] + lasted
     columns: dict[str, object] = {
         # One that is kept has finished, and the reader is to know.
         "cause": "nan" if diverged else stop or cause,
@@ -77,6 +79,7 @@ def settle(
         "steps": max(steps, trial["steps"]),
         "exit_code": exit_code,
         "seconds": seconds,
+        "gpu_seconds": trial["gpu_seconds"] + lasted * _gpu_share(db, trial),
         "ended_at": over_at,
     }
     if is_lost and stop is None:
@@ -112,6 +115,11 @@ def settle(
     return settled
 
 
+def _gpu_share(db: Connection, trial: Row) -> float:
+    """Of the attempt that a trial is in; W&B's agents tell nothing of GPUs."""
+    return attempts.gpu_share(attempts.find_usage(db, trial["run"], trial["attempt"]))
+
+
 def _complete(db: Connection, trial: Row, run: Row) -> Row:
     """The run with the rows that its program will not log again."""
     returned_rows.bring_back_at_end(db, trial, run["key"])
@@ -122,7 +130,7 @@ def _complete(db: Connection, trial: Row, run: Row) -> Row:
 
 # What `take_back` restores.
 _RESULT = ("score", "measured", "ended", "ended_at")
-_UNDONE = ("cause", "tries", "steps", "exit_code", "seconds", *_RESULT)
+_UNDONE = ("cause", "tries", "steps", "exit_code", "seconds", "gpu_seconds", *_RESULT)
 
 
 def _end_run(
@@ -281,12 +289,14 @@ def take_back(db: Connection, trial: Row, now: float) -> Row:
     return trials.get(db, trial["sweep"], trial["number"])
 
 
-def add_seconds(db: Connection, trial: Row, seconds: float) -> None:
+def add_seconds(db: Connection, trial: Row, attempt: Row, seconds: float) -> None:
     """An attempt that was settled before turns out to have been longer, or shorter."""
-    columns: dict[str, object] = {"seconds": trial["seconds"] + seconds}
+    more = {"seconds": seconds, "gpu_seconds": seconds * attempts.gpu_share(attempt["usage"])}
+    columns: dict[str, object] = {name: trial[name] + more[name] for name in more}
     if trial["lost"] is not None:  # What `take_back` would restore.
         before = json.loads(trial["lost"])
-        columns["lost"] = json.dumps({**before, "seconds": before["seconds"] + seconds})
+        before |= {name: before.get(name, 0.0) + more[name] for name in more}
+        columns["lost"] = json.dumps(before)
     trials.update(db, trial, **columns)
     if trial["state"] == "finished":
         db.execute(
@@ -320,9 +330,15 @@ def conclude(db: Connection, sweep: int, now: float, *, none_promoted: bool = Fa
     rules = sweeps.rules_of(row)
     if row["state"] not in OPEN_STATES:
         return
+    account = budgets.account(db, row, now)
+    if account is not None and account.is_used:
+        if not sweeps.open_counts(db, sweep).get("running"):
+            _end_by_budget(db, row, account, now)
+        return
     if not rules.draws and not _is_done_elsewhere(db, row, now):
         return
-    if sweeps.has_more(row, rules):
+    has_more = sweeps.has_more(row, rules)
+    if has_more and (account is None or account.has_room()):
         return
     counts = sweeps.counts(db, sweep)
     if counts.get("waiting") or counts.get("running"):
@@ -330,6 +346,9 @@ def conclude(db: Connection, sweep: int, now: float, *, none_promoted: bool = Fa
     if rules.promotes and counts.get("paused") and not none_promoted:
         return
     if rules.retry_failed and _begin_second_round(db, row):
+        return
+    if has_more and account is not None:
+        _end_by_budget(db, row, account, now)
         return
     for trial in trials.of_sweep(db, sweep, "paused"):
         # One that was not promoted to the end has been stopped where it was.
@@ -347,6 +366,18 @@ def _is_done_elsewhere(db: Connection, sweep: Row, now: float) -> bool:
     for trial in trials.of_sweep(db, sweep["key"], "waiting"):
         trials.end_waiting(db, trial, "canceled", now)
     return True
+
+
+def _end_by_budget(db: Connection, sweep: Row, account: Account, now: float) -> None:
+    """Nothing more begins, and nothing runs. A larger budget brings back what waits."""
+    rules, counts = sweeps.rules_of(sweep), sweeps.open_counts(db, sweep["key"])
+    is_cut = counts.get("waiting") or counts.get("paused") or sweeps.has_more(sweep, rules)
+    for trial in trials.of_sweep(db, sweep["key"], "waiting"):
+        trials.end_waiting(db, trial, "canceled", now)
+    for trial in trials.of_sweep(db, sweep["key"], "paused"):
+        trials.end_waiting(db, trial, "stopped", now)
+    cause = account.words if is_cut or not rules.draws else None
+    sweeps.update(db, sweep["key"], now, state="finished", cause=cause, ended_at=now)
 
 
 def _begin_second_round(db: Connection, sweep: Row) -> int:

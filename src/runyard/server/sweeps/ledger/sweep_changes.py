@@ -11,7 +11,7 @@ from typing import Any
 
 from runyard.server.runs import runs
 from runyard.server.store.sql import Row
-from runyard.server.sweeps.ledger import claims, programs, settling, sweeps, trials
+from runyard.server.sweeps.ledger import budgets, claims, programs, settling, sweeps, trials
 from runyard.server.sweeps.ledger.trials import IsTaken
 from runyard.server.sweeps.policy.controller_requests import Asked
 from runyard.server.sweeps.policy.rules import Rules
@@ -84,13 +84,34 @@ def delete(db: Connection, key: int, now: float) -> None:
 
 def set_cap(db: Connection, key: int, run_cap: int | None, now: float) -> Row:
     """How many trials there may be at most. More than before lets a finished sweep go on."""
+    return _set_bound(db, key, now, run_cap=run_cap)
+
+
+def set_budget(db: Connection, key: int, budget: str | None, now: float) -> Row:
+    """What it may use, as `search/budget` writes it. A larger one lets a finished sweep go on."""
+    return _set_bound(db, key, now, budget=budget)
+
+
+def _set_bound(db: Connection, key: int, now: float, **columns: object) -> Row:
     sweep = sweeps.get(db, key)
-    sweeps.update(db, key, now, run_cap=run_cap)
+    sweeps.update(db, key, now, **columns)
     changed = sweeps.get(db, key)
-    if sweep["state"] == "finished" and sweeps.has_more(changed, sweeps.rules_of(changed)):
+    if sweep["state"] == "finished" and _can_go_on(db, changed, now):
         _reopen(db, key, now)
     settling.conclude(db, key, now)
     return sweeps.get(db, key)
+
+
+def _can_go_on(db: Connection, sweep: Row, now: float) -> bool:
+    account = budgets.account(db, sweep, now)
+    if account is not None and account.is_used:
+        return False
+    if (account is None or account.has_room()) and sweeps.has_more(sweep, sweeps.rules_of(sweep)):
+        return True
+    # It ended by its budget, before trials that were interrupted could go on.
+    return sweep["cause"] is not None and any(
+        trial["cause"] != "deleted" for trial in trials.of_sweep(db, sweep["key"], "canceled")
+    )
 
 
 def retry(db: Connection, key: int, numbers: list[int] | None, now: float) -> int:
@@ -121,6 +142,7 @@ class NewFile:
     rules: Rules
     method: str
     run_cap: int | None
+    budget: str | None
     size: int | None
     name: str | None
     description: str | None

@@ -43,6 +43,7 @@ class NewSweep:
     method: str
     seed: int
     run_cap: int | None = None
+    budget: str | None = None
     size: int | None = None
     folder: str | None = None
     controller: str | None = None

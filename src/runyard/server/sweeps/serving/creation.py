@@ -10,6 +10,7 @@ from typing import Any
 
 from runyard.reading.documents import DocumentError, read_document
 from runyard.reading.problems import Problem
+from runyard.search.budget import Budget
 from runyard.search.command import TYPED
 from runyard.search.grid import index_of
 from runyard.search.sweep import Asha, Sweep, read_sweep
@@ -51,6 +52,10 @@ class SweepFile:
     def size(self) -> int | None:
         return self.sweep.space.size if self.sweep.method == "grid" else None
 
+    @property
+    def budget(self) -> Budget | None:
+        return self.sweep.options.budget
+
     def columns(self) -> dict[str, Any]:
         """What a new sweep, and one whose file changes, stores of it."""
         return {
@@ -59,6 +64,7 @@ class SweepFile:
             "rules": self.rules,
             "method": self.sweep.method,
             "run_cap": self.sweep.run_cap,
+            "budget": None if self.budget is None else str(self.budget),
             "size": self.size,
             "description": self.sweep.description,
         }
