@@ -61,7 +61,6 @@ SMALL = {
     "schedulers/local/inside": "runs in jobs: the standard library only",
     "search/engines/choose": "imports all engines, which do not know each other",
     "search/engines/sobol": "two engines draw from it",
-    "search/fronts": "the server asks for it without an engine",
     "search/stopping/choose": "imports both stoppers, which do not know each other",
     "server/sweeps/policy/ahead": "a rule of its own, pure",
     "server/sweeps/serving/quiet_period": "two parts of serving wait by it",

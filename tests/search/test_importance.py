@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from runyard.search.fronts import front
-from runyard.search.importance import Importance, importances
+from runyard.search.importance import Importance, front, importances
 
 
 def found(places: NDArray[np.float64], categories: list[int], values: object) -> list[Importance]:

@@ -15,8 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from runyard.search import portrait
-from runyard.search.fronts import front
-from runyard.search.importance import FEWEST_TRIALS, Importance, importances
+from runyard.search.importance import FEWEST_TRIALS, Importance, front, importances
 from runyard.search.portrait import Drawn
 from runyard.search.space import MISSING, Leaf, look_up
 from runyard.search.sweep import Sweep
