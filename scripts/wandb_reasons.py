@@ -15,6 +15,9 @@ _INTERNET = "it fetches a file from W&B's own store on the internet"
 # By the name of the test, without its parameters.
 REASONS = {
     "test_reference_download": _INTERNET,
+    "test_get_artifact_obj_by_name": _INTERNET,
+    "test_table_slice_reference_artifact": _INTERNET,
+    "test_media_obj_referential_equality": _INTERNET,
     "test_wandb_artifact_config_update": _INTERNET,
     "test_wandb_artifact_config_set_item": _INTERNET,
     "test_wandb_artifact_init_config": _INTERNET,
