@@ -21,7 +21,9 @@ def main() -> None:
 
 
 def row(case: Case, result: Result) -> str:
-    kinds = [f"{result.metrics} metrics", f"{result.settings} settings"]
+    kinds = [f"{result.metrics} metric{'s' * (result.metrics != 1)}"]
+    if result.settings:
+        kinds.append(f"{result.settings} setting{'s' * (result.settings != 1)}")
     kinds += ["the model as an artifact"] if case.artifact else []
     kinds += ["charts and images"] if case.media else []
     kinds += ["in a run whose id it chooses itself"] if case.names_itself else []
