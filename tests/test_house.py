@@ -75,6 +75,12 @@ def test_no_folder_has_more_than_25_modules() -> None:
     assert [(folder, count) for folder, count in folders.items() if count > 25] == []
 
 
+def test_the_command_line_only_reads_and_prints() -> None:
+    """What grows beyond it belongs into an action, which Python and the page can call."""
+    lines = [len(path.read_text().splitlines()) for path in MODULES if "cli" in path.parts]
+    assert sum(lines) <= 6000
+
+
 def test_a_small_module_has_a_reason() -> None:
     small = {
         str(path.relative_to(SOURCE / "runyard").with_suffix(""))

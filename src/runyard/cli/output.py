@@ -34,8 +34,7 @@ STATE_COLOURS = {
 # By title: a key of a record, or a function of it.
 Columns = Mapping[str, str | Callable[[Any], Any]]
 _GAP, _LONGEST_CELL, _NARROWEST_CELL, _SHORTEST_REST = 2, 28, 8, 10
-_ROOM = 28  # For the last column, where another one gives way to it,
-_NARROWEST_NAME = 11  # down to so much: names that begin alike are told apart.
+_ROOM, _NARROWEST_NAME = 28, 11  # For the last column, and for the one that gives way to it.
 
 
 def print_json(content: Any) -> None:

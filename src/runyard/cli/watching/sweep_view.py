@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from runyard.actions.ending import steering
+from runyard.actions.watching.next_steps import has_front, next_steps
 from runyard.cli.output import STATE_COLOURS, console, duration, number, print_json, say
 from runyard.cli.watching.best_view import values_text
 from runyard.cli.watching.sparkline import terminal_is_plain
@@ -59,12 +60,6 @@ def live(
     for line in lines:
         line.truncate(width - 1, overflow="ellipsis")
     return Text("\n").join(lines)
-
-
-def has_front(sweep: Sweep) -> bool:
-    """Whether it is after several metrics, of which no trial may be the best in all."""
-    config = sweep["config"]
-    return bool(config.get("metrics") or config.get("runyard", {}).get("metrics"))
 
 
 def _headline(sweep: Sweep) -> Text:
@@ -128,21 +123,8 @@ def print_report(sweep: Sweep, failed: Sequence[tuple[Trial, str]], *, seconds: 
         if len(failed) > _MOST_FAILED:
             out.print(f"  ... and {len(failed) - _MOST_FAILED} more")
     out.print("")
-    for command, what in _next_steps(sweep, failed):
+    for command, what in next_steps(sweep, failed):
         out.print(f"  {command:<38}  {what}", soft_wrap=True)
-
-
-def _next_steps(sweep: Sweep, failed: Sequence[tuple[Trial, str]]) -> list[tuple[str, str]]:
-    key, best = sweep["id"], sweep["best"]
-    steps = [(f"runyard runs --sweep {key}", "its trials")]
-    if best is not None:
-        table = "the Pareto front" if has_front(sweep) else "the best ones, as a table"
-        steps.append((f"runyard show {key} --best", table))
-        steps.append((f"runyard show {best['id']}", "the best one: its metrics, its curves"))
-    if failed:
-        steps.append((f"runyard logs {failed[-1][0]['id']}", "what a failed one printed"))
-        steps.append((f"runyard retry {key}", "run the failed ones again"))
-    return steps
 
 
 def steer(api: Api, before: Sweep, action: str, *, as_json: bool) -> int:
