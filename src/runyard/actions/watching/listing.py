@@ -10,7 +10,7 @@ from runyard.actions.naming import find_sweep
 from runyard.client.api import Api
 from runyard.errors import UsageError
 from runyard.shapes.runs import Run
-from runyard.shapes.sweeps import Sweep
+from runyard.shapes.sweeps import Sweep, Trial
 
 RUN_STATES = (
     "pending", "running", "finished", "failed", "crashed", "killed", "preempting", "preempted",
@@ -92,3 +92,23 @@ def list_sweeps(api: Api, request: ListRequest) -> Listed[Sweep]:
 def _check_state(kind: str, state: str | None, states: Sequence[str]) -> None:
     if state is not None and state not in states:
         raise UsageError(f"no {kind} is ever {state}", mend=f"it is one of {', '.join(states)}")
+
+
+def next_steps(sweep: Sweep, failed: Sequence[tuple[Trial, str]]) -> list[tuple[str, str]]:
+    """What is worth a look after a sweep: the commands, each with what it shows."""
+    key, best = sweep["id"], sweep["best"]
+    steps = [(f"runyard runs --sweep {key}", "its trials")]
+    if best is not None:
+        table = "the Pareto front" if has_front(sweep) else "the best ones, as a table"
+        steps.append((f"runyard show {key} --best", table))
+        steps.append((f"runyard show {best['id']}", "the best one: its metrics, its curves"))
+    if failed:
+        steps.append((f"runyard logs {failed[-1][0]['id']}", "what a failed one printed"))
+        steps.append((f"runyard retry {key}", "run the failed ones again"))
+    return steps
+
+
+def has_front(sweep: Sweep) -> bool:
+    """Whether it is after several metrics, of which no trial may be the best in all."""
+    config = sweep["config"]
+    return bool(config.get("metrics") or config.get("runyard", {}).get("metrics"))
