@@ -18,6 +18,8 @@ class RunyardLauncherConf:
     retries: int | None = None
     # How many Slurm jobs may follow each other when the time limit is shorter than the work.
     chain: int | None = None
+    # Modules that are imported once for all jobs: [torch].
+    warm: list[str] | None = None
 
     # Names: of the sweep, and where its runs are listed.
     name: str | None = "${hydra.job.name}"

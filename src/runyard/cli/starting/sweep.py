@@ -71,8 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(made, "--method", "how settings are chosen, instead of as the file says",
         choices=("grid", "random", "bayes", "tpe", "cmaes", "qmc"))  # fmt: skip
     add(made, "--run-cap N", "at most N trials in all", type=positive)
-    add(made, "--budget AMOUNT", "begin no trial that would go beyond it: 200gpu-hours, or 12hours "
-        "of all trials together; a larger one lets an ended sweep go on")  # fmt: skip
+    add(made, "--budget AMOUNT", "begin no trial beyond it: 200gpu-hours, or 12hours of all "
+        "trials; a larger one lets an ended sweep go on")  # fmt: skip
     add(made, "--seed", "of the search: the same seed, the same draws", type=int)
     add_warm_argument(made)
     add(made, "--set NAME=VALUE", "a parameter (lr=0.1, lr=[0.1,0.2]) or a key of the file "
