@@ -111,7 +111,7 @@ def fill(yard: Yard, folder: Path) -> list[Shot]:
         Shot("project-many", f"{me}/birds", ".u-over"),
         *(Shot(f"run-{tab}", f"{run}/{tab}") for tab in TABS),
         Shot("media", f"{me}/{GALLERY}/runs/everything/media", ".viewer", 1900),
-        Shot("media-project", f"{me}/{GALLERY}?panel=charts", ".viewer"),
+        Shot("media-project", f"{me}/{GALLERY}?panel=charts"),
         Shot("run-console-long", f"{me}/{PROJECT}/runs/{failed['id']}/console", ".console-line"),
         Shot("run", f"{me}/birds/runs/{trial['id']}/overview", "[aria-label=Job]", 900),
         Shot("sweep", f"{me}/birds/sweeps/{sweep['id']}", "[aria-label=Trials]", 1180),
