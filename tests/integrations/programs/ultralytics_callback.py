@@ -19,7 +19,7 @@ Path("data.yaml").write_text(
     f"path: {Path.cwd()}/data\ntrain: images/train\nval: images/val\nnames: [thing]\n"
 )
 
-ultralytics.settings.update({"wandb": True, "sync": False})
+ultralytics.settings.update({"wandb": True, "sync": False, "runs_dir": str(Path.cwd())})
 ultralytics.YOLO("yolov8n.yaml").train(
     data="data.yaml", epochs=2, imgsz=64, batch=4, workers=0, device="cpu", amp=False, plots=False,
 )  # fmt: skip
