@@ -395,7 +395,7 @@ class Pack:
         return min(_MOST_OVERLAP, 1 + start / max(work, 1e-9))
 
     def _all_peaks(self) -> list[int]:
-        return [*self._peaks, *(one.vram for one in self._running.values() if one.vram)]
+        return [*self._peaks, *(program.vram for program in self._running.values() if program.vram)]
 
     @property
     def _peak(self) -> int:

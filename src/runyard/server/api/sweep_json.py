@@ -204,5 +204,5 @@ def times_left(connection: sqlite3.Connection, row: Row, now: float) -> dict[int
     """Of each trial at work, by its number: how long it is expected to run still."""
     working = at_work(connection, row["key"], now)
     each = trial_seconds(list(working.values()), row["ended_trials"], row["busy_seconds"])
-    found = {number: seconds_left(one, each) for number, one in working.items()}
-    return {number: left for number, left in found.items() if left is not None}
+    times = {number: seconds_left(trial, each) for number, trial in working.items()}
+    return {number: left for number, left in times.items() if left is not None}

@@ -106,7 +106,7 @@ class RunLists:
     def _changed(self, project: int, since: int) -> set[int] | None:
         """None: look at all of them."""
         news = self._changes.since(since, _SHOWN)
-        return None if news is None else {one.key for one in news if one.project == project}
+        return None if news is None else {run.key for run in news if run.project == project}
 
     def _forget(self) -> None:
         """Drop the lists that nobody has read lately; one alone may be as long as it is."""

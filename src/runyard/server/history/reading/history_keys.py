@@ -63,8 +63,8 @@ def read_history_keys(db: Connection, run: int) -> dict[str, Any] | None:
 
 def _numbers(db: Connection, run: int, key: int) -> Numbers:
     columns = read_columns(db, run, HISTORY, frozenset([key]))
-    values = [np.asarray(one.values, np.float64) for one in columns if one.kind <= LAST_NUMBER]
-    return np.concatenate([np.empty(0), *values])
+    numbers = [column.values for column in columns if column.kind <= LAST_NUMBER]
+    return np.concatenate([np.empty(0), *(np.asarray(part, np.float64) for part in numbers)])
 
 
 def _kinds(db: Connection, run: int) -> dict[int, dict[int, int]]:

@@ -20,7 +20,7 @@ def at_work(db: Connection, sweep: int, now: float) -> dict[int, AtWork]:
         "WHERE trials.sweep = :sweep AND trials.state = 'running'",
         {"sweep": sweep, "left": _LEFT},
     ).fetchall()
-    found = {}
+    trials = {}
     for row in rows:
         began = row["began_at"] or now
         left = json_text.parse(row["summary"]).get(_LEFT) if row["summary"] else None
@@ -28,5 +28,5 @@ def at_work(db: Connection, sweep: int, now: float) -> dict[int, AtWork]:
         # Told by an attempt before this one, it says nothing; since it was told, time went by.
         heard = row["heartbeat_at"] or now
         left = None if left is None or heard < began else max(0.0, left - (now - heard))
-        found[row["number"]] = AtWork(row["seconds"] + now - began, left)
-    return found
+        trials[row["number"]] = AtWork(row["seconds"] + now - began, left)
+    return trials
