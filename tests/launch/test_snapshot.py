@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -144,6 +145,46 @@ def test_what_programs_leave_comes_to_the_project(project: Path, tmp_path: Path)
     assert (project / "model.pt").read_text() == "better"
     assert bring_back(manifest) == []
     assert not (project / "lib" / "__pycache__").exists()
+
+
+def test_jobs_that_end_together_lose_nothing(project: Path, tmp_path: Path) -> None:
+    tree = store(tmp_path / "home", look(project))
+    manifest = str(tree.parent / MANIFEST)
+    code = (
+        "import sys; from runyard.node.data.bring_back import bring_back;"
+        "sys.stdin.read(); bring_back(sys.argv[1])"
+    )
+    for trial in range(5):
+        names = [f"out-{trial}/{number}.pt" for number in range(200)]
+        for name in names:
+            (tree / name).parent.mkdir(exist_ok=True)
+            (tree / name).write_text(name)
+        jobs = [
+            subprocess.Popen([sys.executable, "-c", code, manifest], stdin=subprocess.PIPE)
+            for _ in range(4)
+        ]
+        for job in jobs:
+            assert job.stdin is not None
+            job.stdin.close()
+        assert [job.wait(60) for job in jobs] == [0] * 4
+        assert [(project / name).read_text() for name in names] == names
+        assert sorted(path.name for path in (project / f"out-{trial}").iterdir()) == sorted(
+            Path(name).name for name in names
+        )
+
+
+def test_a_file_whose_job_was_killed_while_moving_it_is_brought(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = store(tmp_path / "home", look(project))
+    manifest = str(tree.parent / MANIFEST)
+    claimed = "model.pt.runyard-claim-node1-77"
+    (tree / claimed).write_text("weights")
+    assert bring_back(manifest) == []  # The other job may be at it.
+    an_hour_later = time.time() + 3600
+    monkeypatch.setattr("time.time", lambda: an_hour_later)
+    assert bring_back(manifest) == [claimed]
+    assert (project / claimed).read_text() == "weights"
 
 
 def test_what_the_user_made_meanwhile_is_not_replaced(project: Path, tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ import errno
 import json
 import os
 import shutil
+import socket
 import sys
+import time
 
 from runyard.schedulers.inside import this_job
 
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 _RUBBISH = ("__pycache__", ".ipynb_checkpoints", ".pytest_cache", ".mypy_cache")
+_CLAIM = ".runyard-claim-"
+# A claim lasts for two renames. One that is older belongs to a job that was killed between them:
+# its file is brought under the claim's name, so that it is not lost.
+_CLAIM_SECONDS = 600.0
 
 
 def bring_back(manifest_file: str) -> list[str]:
@@ -39,6 +45,7 @@ def bring_back(manifest_file: str) -> list[str]:
             above = os.path.dirname(above)  # noqa: PTH120
     brought: list[str] = []
     waiting = [""]
+    now = time.time()
     while waiting:
         above = waiting.pop()
         with contextlib.suppress(FileNotFoundError), os.scandir(f"{tree}/{above}") as entries:
@@ -48,7 +55,7 @@ def bring_back(manifest_file: str) -> list[str]:
                     continue
                 if entry.is_dir():
                     waiting.append(f"{path}/")
-                elif path in known or not entry.is_file():
+                elif path in known or not entry.is_file() or _is_claimed(entry, now):
                     continue
                 elif _bring(f"{tree}/{path}", f"{root}/{path}"):
                     brought.append(path)
@@ -57,8 +64,12 @@ def bring_back(manifest_file: str) -> list[str]:
 
 def _bring(source: str, target: str) -> bool:
     """Whether there was something to bring."""
-    os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120
-    ours, theirs = os.stat(source), None  # noqa: PTH116
+    folder = os.path.dirname(target)  # noqa: PTH120
+    os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+    try:
+        ours, theirs = os.stat(source), None  # noqa: PTH116
+    except FileNotFoundError:
+        return False
     with contextlib.suppress(FileNotFoundError):
         theirs = os.stat(target)  # noqa: PTH116
     if theirs is not None and (theirs.st_mtime_ns, theirs.st_size) == (
@@ -69,19 +80,59 @@ def _bring(source: str, target: str) -> bool:
     if theirs is not None and theirs.st_mtime > ours.st_mtime:
         # What the user has made meanwhile under this name is not ours to replace.
         target = f"{target}.from-job-{this_job().own_id or os.getpid()}"
+    if ours.st_dev == os.stat(folder).st_dev:  # noqa: PTH116
+        return _move(source, target)
+    _copy(source, target)
+    return True
+
+
+def _move(source: str, target: str) -> bool:
+    # Jobs that end together see the same file. Only one of them can rename it to a name of its
+    # own; a second one would move the first one's link onto the file and so destroy it.
+    claim = f"{source}{_CLAIM}{_this_process()}"
     try:
-        os.rename(source, target)  # noqa: PTH104
+        os.rename(source, claim)  # noqa: PTH104
+    except FileNotFoundError:
+        return False
+    if os.path.islink(claim):  # noqa: PTH114
+        _give_back(claim, source)
+        return False
+    try:
+        os.rename(claim, target)  # noqa: PTH104
     except OSError as error:
+        _give_back(claim, source)
         if error.errno != errno.EXDEV:
             raise
-        # Not removed: who is still writing goes on there, and brings it at its own end.
-        aside = f"{target}.runyard-{os.getpid()}"
-        shutil.copy2(source, aside)
-        os.replace(aside, target)  # noqa: PTH105
+        _copy(source, target)
         return True
     with contextlib.suppress(FileExistsError):
         os.symlink(target, source)  # noqa: PTH211
     return True
+
+
+def _copy(source: str, target: str) -> None:
+    # Not removed: who is still writing goes on there, and brings it at its own end.
+    aside = f"{target}.runyard-{_this_process()}"
+    shutil.copy2(source, aside)
+    os.replace(aside, target)  # noqa: PTH105
+
+
+def _give_back(claim: str, source: str) -> None:
+    """The claimed file has its name again, unless a program has made a new one meanwhile."""
+    if not os.path.lexists(source):
+        os.rename(claim, source)  # noqa: PTH104
+
+
+def _is_claimed(entry: os.DirEntry[str], now: float) -> bool:
+    """Whether another job is moving this file just now."""
+    try:
+        return _CLAIM in entry.name and entry.stat().st_ctime > now - _CLAIM_SECONDS
+    except FileNotFoundError:
+        return True
+
+
+def _this_process() -> str:
+    return f"{socket.gethostname()}-{os.getpid()}"
 
 
 def main() -> int:
