@@ -57,8 +57,9 @@ class Layout:
         Only where slots were shared out for that: on a desktop, idle CPUs are anybody's.
         """
         share = self.shares[index]
-        is_job = bool(share.gpus) or this_job().is_job
-        if not is_job or len(share.cpus) >= len(self._cpus) or len(self.shares) == 1:
+        is_whole = len(self.shares) == 1 or len(share.cpus) >= len(self._cpus)
+        # Asked last: it reads all variables, and this is between two trials.
+        if is_whole or not (share.gpus or this_job().is_job):
             yield
             return
         # A new process inherits ours; nothing else of us runs meanwhile.
