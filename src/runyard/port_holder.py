@@ -5,8 +5,10 @@
 Any user of the machine can bind the port of a dead server, and then receives what clients send:
 keys. So the server starts this process, which has the same listening sockets. While the server
 lives, the holder does nothing. If the server is killed, the holder answers 503, so that clients
-keep their data and try again, until the next server takes over the sockets. It ends with an orderly
-end of the server, when the state folder is gone, or a day after the last server.
+keep their data and try again, until the next server takes over the sockets. If clients still ask
+after five seconds, it starts that server itself: an agent on a node cannot, and would wait for the
+next command that somebody types. It ends with an orderly end of the server, when the state folder
+is gone, or a day after the last server.
 
 Server and holder meet at an abstract Unix socket (Linux). Nobody can guess its name without the
 key, and each side checks that the other is a process of the same user.
@@ -29,6 +31,7 @@ from runyard.proof import hash_key, prove
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Sequence
 
 HOLD_SECONDS = "RUNYARD_HOLD_PORT_SECONDS"
@@ -41,7 +44,10 @@ _MOST_CLIENTS = 256
 _LONGEST_HEAD = 64 << 10
 _TAKE, _END = b"t", b"e"
 _TLS_HANDSHAKE = b"\x16"
-_BODY = b'{"error": "the server is away; it is started again by the next command that needs it"}'
+# The first wait before the server is started again. It doubles each time, up to the longest, and
+# begins anew after a server that has lived for the longest.
+_RESTART_SECONDS, _LONGEST_RESTART = 5.0, 600.0
+_BODY = b'{"error": "the server is away; it is started again in a moment"}'
 _AWAY = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Type: application/json\r\n"
     b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(_BODY), _BODY)
@@ -147,6 +153,48 @@ def _hold_seconds() -> float:
     return float(os.environ.get(HOLD_SECONDS) or _DEFAULT_HOLD)
 
 
+class _Restart:
+    """Starts the server again, after it was killed and while clients ask for it."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._wait = _RESTART_SECONDS
+        self._at = 0.0
+        self._server_began = time.monotonic()
+        self._command: subprocess.Popen[bytes] | None = None
+        self.is_wanted = False
+        """A client has asked since the server was killed."""
+
+    def on_server(self) -> None:
+        self._server_began = time.monotonic()
+
+    def on_killed(self) -> None:
+        now = time.monotonic()
+        if now - self._server_began > _LONGEST_RESTART:
+            self._wait = _RESTART_SECONDS
+        self.is_wanted, self._at = False, now + self._wait
+
+    def look(self) -> None:
+        if self._command is not None and self._command.poll() is not None:
+            self._command = None
+        if not self.is_wanted or self._command is not None or time.monotonic() < self._at:
+            return
+        import subprocess
+
+        self._wait = min(2 * self._wait, _LONGEST_RESTART)
+        self._at = time.monotonic() + self._wait
+        with contextlib.suppress(OSError), self._home.crash_log.open("ab") as crash_log:
+            self._command = subprocess.Popen(
+                [sys.executable, "-m", "runyard", "server", "start"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=crash_log,
+                start_new_session=True,
+                cwd=self._home.path,
+                env={**os.environ, "RUNYARD_HOME": str(self._home.path)},
+            )
+
+
 class _Process:
     """The holder itself: one thread that waits for a server, for clients, and for its end time."""
 
@@ -161,6 +209,7 @@ class _Process:
         if discovery is None:
             raise SystemExit(1)
         self._home, self._key = home, discovery.key
+        self._restart = _Restart(home)
         self._sockets = sockets
         self._selector = selectors.DefaultSelector()
         self._meeting = meeting
@@ -180,8 +229,10 @@ class _Process:
             now = time.monotonic()
             for client in [client for client, end in self._clients.items() if end < now]:
                 self._drop(client)
-            if self._server is None and not self._has_folder():
-                return
+            if self._server is None:
+                if not self._has_folder():
+                    return
+                self._restart.look()
 
     def _has_folder(self) -> bool:
         """Whether the state folder still exists, with the same key."""
@@ -215,11 +266,13 @@ class _Process:
             for bound in self._sockets:
                 self._selector.unregister(bound)
         self._server = peer
+        self._restart.on_server()
         with contextlib.suppress(OSError):  # It has just died; the next event is its end.
             socket.send_fds(peer, [_TAKE], [bound.fileno() for bound in self._sockets])
 
     def _serve_in_its_place(self) -> None:
         self._server, self._until = None, time.monotonic() + _hold_seconds()
+        self._restart.on_killed()
         for bound in self._sockets:
             bound.setblocking(False)
             self._selector.register(bound, selectors.EVENT_READ, partial(self._accept, bound))
@@ -242,6 +295,7 @@ class _Process:
         """
         try:
             data = client.recv(_LONGEST_HEAD)
+            self._restart.is_wanted |= bool(data)
             if data[:1] == _TLS_HANDSHAKE and not head[0]:
                 data = b""  # A TLS client cannot read an answer here; it will connect again.
             if data and b"\r\n\r\n" not in head[0]:

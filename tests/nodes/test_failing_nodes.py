@@ -6,9 +6,11 @@ for three minutes.
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -52,18 +54,42 @@ def test_a_node_cut_off_one_without_power_and_a_server_killed_twice(four_nodes: 
         agents = ("--on", "slurm", "--agents", str(NODES), "--cpus", "4", "--time", "60m", "--yes")
         yard.type("login", "sweep", "sweep.yaml", *agents)
         wait_until(lambda: all(_has_begun(yard, node) for node in yard.rig.nodes))
+        # Nobody types a command while the server is away: it comes back for the agents.
         yard.kill_server("login")
+        cut_at = time.time()
         with yard.rig.cut_off("n1"):
             time.sleep(CUT_SECONDS)
-            yard.type("login", "runs")
+        healed_at = time.time()
         yard.rig.power_off("n2")
         yard.kill_server("login")
-        yard.type("login", "runs")
+        wait_until(lambda: len(yard.server_pids("login")) == 1, 120)
         yard.rig.power_on("n2")
         wait_until(lambda: _finished(yard) == lrs, 900)
-        histories = {run["lr"]: [tuple(row) for row in run["rows"]] for run in yard.runs("login")}
+        runs = yard.runs("login")
+        histories = {run["lr"]: [tuple(row) for row in run["rows"]] for run in runs}
         assert histories == {lr: uncut(STEPS, lr) for lr in lrs}
         assert yard.servers() == ["login"]
+        # n2's time belongs to Slurm, which decides when a node that was off gets jobs again.
+        for node in set(yard.rig.nodes) - {"n2"}:
+            away = (cut_at, healed_at) if node == "n1" else (0.0, 0.0)
+            pauses = _pauses(runs, node, away)
+            assert max(pauses, default=0.0) < float(LEASE_SECONDS) + 30, (node, pauses)
+
+
+def _pauses(runs: list[dict[str, Any]], node: str, away: tuple[float, float]) -> list[float]:
+    """How long the node ran no trial while some had not begun; without the time it was away."""
+    attempts = sorted(
+        (begun, ended)
+        for run in runs
+        for where, begun, ended in run["attempts"]
+        if where == node and ended is not None
+    )
+    last_begun = max(min(begun for _, begun, _ in run["attempts"]) for run in runs)
+    return [
+        later - ended - max(0.0, min(later, away[1]) - max(ended, away[0]))
+        for (_, ended), (later, _) in itertools.pairwise(attempts)
+        if ended < last_begun
+    ]
 
 
 def _has_begun(yard: Yard, node: str) -> bool:

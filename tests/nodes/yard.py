@@ -20,13 +20,15 @@ from .rig import Rig
 _TELL = """
 import json, sys
 from pathlib import Path
-from runyard.client.discover import find_server
+from runyard.client.discover import ensure_server
 from runyard.home import Home
-api = find_server(Home(Path(sys.argv[1])))
+api = ensure_server(Home(Path(sys.argv[1]))).api
 runs = [api.run(run["id"]) for run in api.runs()]
 print(json.dumps([
     {"lr": run["config"].get("lr"), "state": run["state"],
-     "rows": [(row["_step"], row["value"]) for row in api.rows(run)]} for run in runs]))
+     "rows": [(row["_step"], row["value"]) for row in api.rows(run)],
+     "attempts": [(attempt["node"], attempt["started_at"], attempt["ended_at"])
+                  for attempt in run["attempts"]]} for run in runs]))
 """
 
 
@@ -95,19 +97,17 @@ class Yard:
 
     def servers(self) -> list[str]:
         """The hosts on which a server of this state folder runs."""
-        pattern = f"runyard.server --home {self.folder}/"
-        return [
-            host
-            for host in self.rig.plan.hosts
-            for _ in self.rig.ask(host, "pgrep", "-f", pattern)[1].split()
-        ]
+        return [host for host in self.rig.plan.hosts for _ in self.server_pids(host)]
+
+    def server_pids(self, host: str) -> list[str]:
+        return self.rig.ask(host, "pgrep", "-f", f"runyard.server --home {self.folder}/")[1].split()
 
     def kill_server(self, host: str) -> None:
         pattern = f"runyard.server --home {self.folder}/"
         self.rig.run(host, "pkill", "-KILL", "-f", pattern)
 
     def runs(self, host: str) -> list[dict[str, Any]]:
-        """Of the server, asked on a host: `lr`, `state` and `rows` of each run."""
+        """Of the server, asked on a host: `lr`, `state`, `rows` and `attempts` of each run."""
         words = (sys.executable, "-c", _TELL, self.env["RUNYARD_HOME"])
         runs: list[dict[str, Any]] = json.loads(self.rig.run(host, *words, env=self.env))
         return runs

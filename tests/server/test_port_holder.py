@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import time
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -17,7 +19,14 @@ import pytest
 from runyard.client.discover import ensure_server, restart_server, start_server, stop_server
 from runyard.client.http import Connection
 from runyard.home import Discovery, Home, read_discovery
-from runyard.port_holder import HOLD_SECONDS, _meeting_place, end_holder, find_holder
+from runyard.port_holder import (
+    _RESTART_SECONDS,
+    HOLD_SECONDS,
+    _meeting_place,
+    _Restart,
+    end_holder,
+    find_holder,
+)
 from tests.conftest import holder_pids, server_pids, wait_until
 from tests.server.asgi import basic
 from tests.strangers import Stranger
@@ -80,6 +89,60 @@ def test_a_killed_servers_port_is_nobody_elses_and_the_next_server_gets_it(
     stop_server(state_folder)
     wait_until(lambda: not holder_pids(state_folder))
     assert can_be_bound(port)
+
+
+def test_a_killed_server_is_started_again_when_clients_ask_and_only_then(
+    state_folder: Home,
+) -> None:
+    ensure_server(state_folder)
+    port = served(state_folder).port
+    wait_until(lambda: holder_pids(state_folder))
+    kill_server(state_folder)
+    (holder,) = holder_pids(state_folder)
+    time.sleep(_RESTART_SECONDS + 3)
+    assert not server_pids(state_folder)  # Nobody needs it.
+    assert ask(port).startswith(b"HTTP/1.1 503 ")
+    wait_until(lambda: server_pids(state_folder))
+    wait_until(lambda: ask(port).startswith(b"HTTP/1.1 401 "))
+    assert holder_pids(state_folder) == [holder]
+    assert served(state_folder).port == port
+    # A command finds that server and starts none.
+    assert not ensure_server(state_folder).started
+    assert len(server_pids(state_folder)) == 1
+
+
+def test_a_server_that_is_killed_again_and_again_is_started_more_and_more_slowly(
+    state_folder: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    started: list[float] = []
+
+    class Command:
+        def __init__(self, *_words: object, **_options: object) -> None:
+            started.append(now[0])
+
+        def poll(self) -> int:
+            return 0
+
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(subprocess, "Popen", Command)
+    restart = _Restart(state_folder)
+    state_folder.path.mkdir(exist_ok=True)
+    for _ in range(3):
+        restart.on_killed()
+        killed = now[0]
+        while not started or started[-1] <= killed:
+            restart.is_wanted = True
+            now[0] += 1
+            restart.look()
+        restart.on_server()
+    assert [round(second - first) for first, second in itertools.pairwise(started)] == [10, 20]
+    now[0] += 3600  # It lived for an hour.
+    restart.on_killed()
+    restart.is_wanted = True
+    now[0] += _RESTART_SECONDS
+    restart.look()
+    assert started[-1] == now[0]
 
 
 def test_an_orderly_end_leaves_nothing(state_folder: Home) -> None:
