@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import resource
 import socket
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from runyard.client.discover import ensure_server
-from runyard.home import Home
+from runyard.home import Home, read_discovery
 from tests.conftest import run_runyard
 from tests.node.terminals import until
 
@@ -66,6 +67,26 @@ def test_a_thousand_idle_and_a_thousand_slow_connections_keep_nobody_out(
             made.settimeout(0.0)
             with pytest.raises(BlockingIOError):
                 made.recv(1)
+
+
+@pytest.mark.usefixtures("many_files")
+def test_two_thousand_connections_with_a_key_are_all_kept(
+    address: tuple[str, int], state_folder: Home
+) -> None:
+    discovery = read_discovery(state_folder)
+    assert discovery is not None
+    word = base64.b64encode(f"api:{discovery.key}".encode())
+    asked = b"GET /api/health HTTP/1.1\r\nhost: a\r\nauthorization: Basic %b\r\n\r\n" % word
+    with contextlib.ExitStack() as closing:
+        connections = []
+        for _ in range(2_100):
+            connections.append(closing.enter_context(socket.create_connection(address, 60)))
+            connections[-1].sendall(asked)
+            assert connections[-1].recv(4096).startswith(b"HTTP/1.1 200")
+        for made in connections:
+            made.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                assert made.recv(1) != b""  # That would be its end.
 
 
 def test_a_head_without_end_is_cut_off(address: tuple[str, int]) -> None:

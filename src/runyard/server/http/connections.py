@@ -98,9 +98,9 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _make_room(self) -> None:
         for connection in list(self._unproven):
+            if len(self._unproven) <= self.most_unproven:
+                return
             del self._unproven[connection]
-            if connection.scope is not None and "caller" in connection.scope:
-                continue
-            # Without waiting for what is still to be written: its reader may never read.
-            connection.transport.abort()
-            return
+            if connection.scope is None or "caller" not in connection.scope:
+                # Without waiting for what is still to be written: its reader may never read.
+                connection.transport.abort()
