@@ -46,6 +46,9 @@ _WITH_MUTATIONS = (
     agent_fields,
 )
 
+_REFUSED_QUERIES = refusals.refuse(refusals.QUERIES)
+_REFUSED_MUTATIONS = refusals.refuse(refusals.MUTATIONS)
+
 
 def roots(request: Request) -> dict[str, Callable[[], Source]]:
     """What a request's operation starts from; made when it is known which of the two it is."""
@@ -59,7 +62,7 @@ def _query(request: Request) -> Source:
     }
     for module in _WITH_QUERIES:
         query |= module.queries(request)
-    return {**query, **refusals.refuse(refusals.QUERIES)}
+    return {**query, **_REFUSED_QUERIES}
 
 
 def _mutation(request: Request) -> Source:
@@ -77,4 +80,4 @@ def _mutation(request: Request) -> Source:
     for module in _WITH_MUTATIONS:
         changes = module.mutations(request).items()
         mutation |= {name: resolver(name, change) for name, change in changes}
-    return {**mutation, **refusals.refuse(refusals.MUTATIONS)}
+    return {**mutation, **_REFUSED_MUTATIONS}
