@@ -110,7 +110,7 @@ def fill(yard: Yard, folder: Path) -> list[Shot]:
         Shot("project", f"{me}/{PROJECT}", ".u-over", 800),
         Shot("project-many", f"{me}/birds", ".u-over"),
         *(Shot(f"run-{tab}", f"{run}/{tab}") for tab in TABS),
-        Shot("media", f"{me}/{GALLERY}/runs/everything/media", ".viewer", 1900),
+        Shot("media", f"{me}/{GALLERY}/runs/everything/media", ".picture img, main img", 1900),
         Shot("media-project", f"{me}/{GALLERY}?panel=charts"),
         Shot("run-console-long", f"{me}/{PROJECT}/runs/{failed['id']}/console", ".console-line"),
         Shot("run", f"{me}/birds/runs/{trial['id']}/overview", "[aria-label=Job]", 900),

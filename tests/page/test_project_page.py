@@ -86,6 +86,23 @@ def test_panels_scroll_and_tools_and_the_selection_stay_in_sight(page: Page) -> 
     assert page.evaluate("!!document.activeElement.closest('.charts')")
 
 
+def test_names_in_a_legend_can_be_read_on_a_narrow_screen(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.get_by_label("Find a metric").fill("acc")
+    chart = page.get_by_role("region", name="Chart of acc", exact=True)
+    chart.scroll_into_view_if_needed()
+    names = chart.get_by_role("list", name="Lines").locator(".words")
+    expect(names).to_have_count(6)
+    assert names.evaluate_all("all => all.every((it) => it.scrollWidth <= it.clientWidth)")
+    for number in range(6):
+        expect(names.nth(number)).to_be_in_viewport(ratio=1)
+    # The curves keep most of the chart.
+    plot, box = chart.locator(".plot").bounding_box(), chart.bounding_box()
+    assert plot is not None
+    assert box is not None
+    assert plot["height"] > box["height"] / 2
+
+
 def test_a_deletion_is_of_runs_in_sight_named_and_restored(page: Page, yard: Yard) -> None:
     for name in ("run-1", "run-2", "run-3"):
         page.get_by_role("checkbox", name=f"Select {name}", exact=True).check()
