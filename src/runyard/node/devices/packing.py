@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from runyard.node.devices.slot_shares import USABLE_MEMORY, rounded_peak
+from runyard.node.devices.shared_memory import SharedMemory
 from runyard.node.devices.throughput import ENOUGH_SECONDS, Throughput
 
 TYPE_CHECKING = False
@@ -40,10 +40,6 @@ _LAST = 16
 _MOST_OVERLAP = 3.0
 # From here on, starting takes a good part of a program's life.
 _SLOW_START = 1.05
-# Of so many programs' peaks, this share is as large as is usual; a larger one is an exception.
-_USUAL, _ENOUGH_PEAKS = 0.8, 5
-# Who takes so many times as much memory as is usual is another kind of program.
-_OTHER_KIND = 2.5
 # A GPU that is busy for less of its time might do more, whatever was measured; after so many ends
 # more programs are tried again.
 _IDLE, _RETRY_AFTER = 0.85, 4
@@ -121,21 +117,15 @@ class Pack:
         self._logged: list[bool] = []
         self._starts: list[float] = []
         self._works: list[float] = []
-        self._peaks: list[int] = []
-        self._total = self._others = 0
+        self._memory = SharedMemory(self.most)
         self._use: float | None = None
         # How busy the GPU is while as many as it aims at are at work.
         self._busy: float | None = None
         # When to try more again, in ends, and from where it did so last.
         self._retry_at, self._retry_after = _RETRY_AFTER, _RETRY_AFTER
         self._retried_from = 0.0
-        # The one that ran out of memory begins next.
-        self._is_large_next = False
         self._looked_at: float | None = None
         self._changed_at = 0.0
-        # How many there is room for since one ran out of memory; how many good ends open it again.
-        self._room = self.most
-        self._patience, self._good_ends = 4, 0
         self._told: tuple[int, int] | None = None
         if learnt is not None:
             self.learn(learnt)
@@ -161,7 +151,8 @@ class Pack:
         for kind in [self._ends] if learnt["by"] == "ends" else [self._alike, self._mixed]:
             kind.add_earlier(work)
         self._starts, self._works = list(learnt["starts"]), list(learnt["works"])
-        self._peaks, self._total = [int(peak) for peak in learnt["peaks"]], int(learnt["total"])
+        self._memory.peaks = [int(peak) for peak in learnt["peaks"]]
+        self._memory.total = int(learnt["total"])
         self._logged = [learnt["by"] != "ends"]
         self._aim = float(learnt["aim"])
         self._decide(0.0)
@@ -176,8 +167,8 @@ class Pack:
             "aim": round(self._aim, 2),
             "starts": [round(seconds, 1) for seconds in self._starts],
             "works": [round(seconds, 1) for seconds in self._works],
-            "peaks": self._peaks or [self._peak],
-            "total": self._total,
+            "peaks": self._memory.peaks or [self._peak],
+            "total": self._memory.total,
         }
 
     def look(
@@ -190,18 +181,18 @@ class Pack:
         """What runs there now. `memory`: bytes in all, and those that others than these use;
         `use`: the share of the last moments in which the GPU was busy."""
         if memory is not None:
-            self._total, self._others = memory
+            self._memory.total, self._memory.others = memory
         if use is not None:
             self._use = use if self._use is None else (self._use + use) / 2
         here = {reading.token for reading in readings}
         for token in [token for token in self._running if token not in here]:
-            self._forget(self._running.pop(token))
+            self._memory.forget(self._running.pop(token))
         for reading in readings:
             self._see(now, reading)
         count = self._at_work(now)
         past = 0.0 if self._looked_at is None else now - self._looked_at
         self._looked_at = now
-        is_mixed = self._is_mixed()
+        is_mixed = self._memory.is_mixed(self._running.values())
         self._mixed_seconds += past * count * (1 if is_mixed else -1)
         if use is not None and not is_mixed and count >= round(self._aim):
             self._busy = use if self._busy is None else 0.8 * self._busy + 0.2 * use
@@ -216,9 +207,7 @@ class Pack:
     def ended(self, now: float, token: str) -> None:
         """A program has ended by itself."""
         self._ended += 1
-        self._good_ends += 1
-        if self._good_ends >= self._patience * self._room and self._room < self.most:
-            self._room, self._good_ends = self._room + 1, 0
+        self._memory.count_good_end()
         program = self._running.pop(token, None)
         if program is None:
             return  # Nobody has looked at it yet.
@@ -228,31 +217,23 @@ class Pack:
         life = now - program.began
         if program.seconds and life > 0:
             self._ends.add(token, program.crowd / program.seconds, 1.0, life)
-        self._forget(program)
+        self._memory.forget(program)
         self._try_more_again()
         self._decide(now)
 
     def ran_out(self, token: str, together: int) -> None:
         """One of so many ran out of memory: it begins again, when there is more for it."""
         program = self._running.pop(token, None)
-        beside = [other.vram for other in self._running.values()]
-        if self._total and any(beside):
-            # It needs more than those beside it left.
-            left = self._usable - sum(beside)
-            self._peaks = [*self._peaks, max(left, program.vram if program else 0)][-4 * _LAST :]
-            self._is_large_next = True
-        else:
-            # Nobody knows what a program takes: from now on there is room for fewer.
-            self._room = max(1, min(self._room, together - 1))
-            self._patience, self._good_ends = 2 * self._patience, 0
-        self.wanted = max(1, min(self.wanted, self._room, self._fitting()))
+        beside = self._running.values()
+        self._memory.ran_out(program.vram if program else 0, beside, together)
+        self.wanted = max(1, min(self.wanted, self._memory.room, self._fitting()))
         self._tell("one ran out of memory")
 
     def _see(self, now: float, reading: Reading) -> None:
         program = self._running.get(reading.token)
         if program is None:
             program = self._running[reading.token] = _Program(now, reading)
-            program.is_large, self._is_large_next = self._is_large_next, False
+            self._memory.begin(program)
         program.vram = max(program.vram, reading.vram)
         if program.unit != reading.unit:  # It has begun to log: what it printed no longer counts.
             program.unit, program.warm_at = reading.unit, None
@@ -272,15 +253,6 @@ class Pack:
             mean = sum(number for number, _ in counts) / len(counts)
             kind = self._mixed if any(mixed for _, mixed in counts) else self._alike
             kind.add(reading.token, mean, max(1, reading.steps - mark.steps), span)
-
-    def _is_mixed(self) -> bool:
-        """Whether one of another kind is there. Beside it, others are slower than beside as many of
-        their own kind."""
-        peaks = sorted(self._all_peaks())
-        if len(peaks) < _ENOUGH_PEAKS - 2:
-            return False
-        usual = peaks[len(peaks) // 2]
-        return any(program.vram > _OTHER_KIND * usual for program in self._running.values())
 
     def _try_more_again(self) -> None:
         """Where the GPU has time to spare, what was measured of more programs may be no longer
@@ -305,10 +277,6 @@ class Pack:
             program.warm_at is not None or now - program.began > _SILENT
             for program in self._running.values()
         )
-
-    def _forget(self, program: _Program) -> None:
-        if program.vram:
-            self._peaks = [*self._peaks, program.vram][-4 * _LAST :]
 
     @property
     def _counts_ends(self) -> bool:
@@ -336,9 +304,9 @@ class Pack:
             self._aim, self._changed_at = aim, now
         slots = self._slots(aim, levels)
         fitting = self._fitting()
-        wanted = max(1, min(slots, self.most, self._room, fitting))
+        wanted = max(1, min(slots, self.most, self._memory.room, fitting))
         if why is None and levels and wanted < slots:
-            is_full = wanted < self.most and wanted in (fitting, self._room)
+            is_full = wanted < self.most and wanted in (fitting, self._memory.room)
             why = "no more fit its memory" if is_full else "no more are allowed"
         elif self.line and fitting < min(self.wanted, slots):
             why = "programs need more memory than before"
@@ -394,46 +362,19 @@ class Pack:
         start, work = (sum(each) / len(each) for each in (self._starts, self._works))
         return min(_MOST_OVERLAP, 1 + start / max(work, 1e-9))
 
-    def _all_peaks(self) -> list[int]:
-        return [*self._peaks, *(program.vram for program in self._running.values() if program.vram)]
-
     @property
     def _peak(self) -> int:
-        return max(self._all_peaks(), default=0)
-
-    @property
-    def _usable(self) -> int:
-        return int(self._total * USABLE_MEMORY) - self._others
-
-    def _usual_peak(self) -> int:
-        """What most programs stay below. The rare larger one may run out of memory beside others;
-        it then begins again when there is room for the largest."""
-        peaks = sorted(self._all_peaks())
-        if len(peaks) < _ENOUGH_PEAKS:
-            return max(peaks, default=0)
-        return peaks[math.ceil(_USUAL * len(peaks)) - 1]
+        return self._memory.peak(self._running.values())
 
     def _fitting(self) -> int:
-        """So many fit its memory: those that are there, and more of which each takes what is
-        usual. One that is still starting will, too."""
-        usual, peak = self._usual_peak(), self._peak
-        if not peak or not self._total:
-            return self.most
-        held = 0
-        for program in self._running.values():
-            expected = peak if program.is_large else usual
-            held += program.vram if program.warm_at is not None else max(expected, program.vram)
-        free = self._usable - held
-        if self._is_large_next:
-            return max(1, len(self._running) + min(1, free // rounded_peak(peak)))
-        return max(1, len(self._running) + free // rounded_peak(usual))
+        return self._memory.fitting(self._running.values())
 
     def _tell(self, why: str) -> None:
         """Say what it does, where that is news."""
         levels = self._known()
         near = [level for level in levels if 0.8 < level.count / max(1.0, self._aim) < 1.25]
         speed = f": {_speed(levels, near[0])}" if near and near[0].count > 1.2 else ""
-        news = round(2 * math.log2(self._aim)), self._room
+        news = round(2 * math.log2(self._aim)), self._memory.room
         at_work = round(self._aim)
         more = f", {at_work} of them at work" if self.wanted > at_work + 1 else ""
         self.line = f"{self.wanted} at a time{more} ({why}){speed}{self._hint()}"
@@ -443,12 +384,12 @@ class Pack:
 
     def _hint(self) -> str:
         """Where most of the card stays empty, a smaller one would do."""
-        used = self._peak * self.wanted
-        if not used or not self._total or used * 4 > self._total:
+        used, total = self._peak * self.wanted, self._memory.total
+        if not used or not total or used * 4 > total:
             return ""
         gib = 1 << 30
         return (
-            f"; they use {used / gib:.1f} of {self._total / gib:.0f} GiB: a smaller GPU, or a "
+            f"; they use {used / gib:.1f} of {total / gib:.0f} GiB: a smaller GPU, or a "
             "slice of one, may do as well"
         )
 
