@@ -128,6 +128,7 @@ class Agent:
         self._work.keeper.dismiss()
         if self._work.show is not None:
             self._work.show.close()
+        self._work.end.close()
         if self._draining.trouble is not None:
             print(f"runyard: {self._draining.trouble}", file=sys.stderr, flush=True)
             return 1
@@ -139,8 +140,13 @@ class Agent:
 
     @property
     def leaves_work(self) -> bool:
-        """Whether it ended because its job does, and there may be more to do."""
-        return self._work.leaves_work
+        """Whether it ended because its job does, and there may be more to do. A job that is pushed
+        out goes back to the queue by the scheduler's doing."""
+        return self._work.leaves_work and not self._work.end.is_pushed_out
+
+    def wait_to_be_ended(self) -> None:
+        """If the job is pushed out, stay until the scheduler ends it."""
+        self._draining.wait_to_be_ended()
 
     @property
     def is_for_nothing(self) -> bool:
@@ -297,7 +303,7 @@ def main(words: list[str] | None = None) -> int:
         count=int(options["count"]) if "count" in options else None,
         folder=options.get("folder"),
         show=shown(options),
-        end=read_end(options, job.get("limit")),
+        end=read_end(options, job),
         report=report,
         launcher=job.get("launcher", ()),
         tracker=foreign_tracker(job, home),
@@ -309,6 +315,7 @@ def main(words: list[str] | None = None) -> int:
     if "leash" in options:
         agent.hold_on_to(int(options["leash"]))
     code = agent.run()
+    agent.wait_to_be_ended()
     if agent.is_for_nothing and job.get("chain"):
         from runyard.node.agent.job_file import cancel_links
 
