@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 FRESH_SECONDS = 15.0
 # How long squeue may take. A busy controller answers after minutes, or not at all.
 _ASK_SECONDS = 30.0
+_KILL_SECONDS = 1.0
 # After this long, whoever has the right to ask is dead.
 _RIGHT_SECONDS = _ASK_SECONDS + FRESH_SECONDS
 # Clocks of nodes differ by less: an answer that is older than this is old by every clock.
@@ -91,7 +92,7 @@ class JobEnds:
     def close(self) -> None:
         """Leave the asking to others."""
         if self._process is not None:
-            self._process.kill()
+            _kill(self._process)
             self._process = None
             os.close(self._output)
         self._drop_right()
@@ -129,7 +130,8 @@ class JobEnds:
         """Start squeue, if nobody else has the right to."""
         right = f"{self._file}.{self._number + 1}.{self._try}"
         try:
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)  # noqa: PTH103
+            if not os.path.isdir(self._folder):  # noqa: PTH112
+                _make(self._folder)
             os.close(os.open(right, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
             if self._right != right:
@@ -180,9 +182,9 @@ class JobEnds:
         if code is None and now - self._asked_at < _ASK_SECONDS:
             return
         if code is None:
-            self._process.kill()
+            _kill(self._process)
         self._process = None
-        self._publish(None if code else os.pread(self._output, 1 << 28, 0), now)
+        self._publish(None if code or code is None else os.pread(self._output, 1 << 28, 0), now)
 
     def _publish(self, output: bytes | None, now: float) -> None:
         """For all others. Where nobody answered, the old rows stay: all wait again before the next
@@ -238,6 +240,21 @@ def read_rows(text: str) -> dict[str, Row]:
 def _time(word: str) -> float | None:
     """None where there is no such time: NONE, N/A."""
     return float(word) if word.isdecimal() and word != "0" else None
+
+
+def _make(folder: str) -> None:
+    # Of several that make it, one does.
+    with contextlib.suppress(FileExistsError):
+        os.makedirs(folder, mode=0o700)  # noqa: PTH103
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    import subprocess
+
+    process.kill()
+    # A process that waits for a disk outlives it.
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_KILL_SECONDS)
 
 
 def _remove(path: str) -> None:
