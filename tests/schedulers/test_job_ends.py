@@ -93,8 +93,15 @@ def make_ends(tmp_path: Path) -> Iterator[Make]:
 def look(ends: JobEnds, job: str = "7") -> Row | None:
     """Until it does not wait for its own squeue."""
     row = ends.look(job)
-    until(lambda: not (ends.is_asking and ends.look(job) is None and ends.is_asking), "an answer")
-    return ends.look(job) or row
+
+    def is_settled() -> bool:
+        nonlocal row
+        row = ends.look(job)
+        return not ends.is_asking
+
+    if ends.is_asking:
+        until(is_settled, "an answer")
+    return row
 
 
 def start_agent(home: Path, seconds: float, right: float = 2 * FRESH) -> subprocess.Popen[str]:
