@@ -189,6 +189,21 @@ def test_programs_are_told_before_the_end() -> None:
     assert option(planned(time=300.0), "signal") is None
 
 
+@pytest.mark.parametrize(
+    ("partition", "is_spot"),
+    [("spare", True), ("main,spare", True), ("main", False), (None, True)],
+    ids=["spot", "one of them", "another", "the cluster's default"],
+)
+def test_agents_are_told_that_their_job_may_be_pushed_out(
+    partition: str | None, is_spot: bool
+) -> None:
+    usual = load_profile("generic")
+    profile = replace(usual, elasticity=replace(usual.elasticity, spot=("spare",)))
+    made = planned(request(profile, partition=partition))
+    assert made.job.get("pushed_out", False) is is_spot
+    assert "pushed_out" not in planned(request(usual, partition=partition)).job
+
+
 def test_the_job_has_a_name_that_says_what_it_is() -> None:
     assert planned().name == "sweep-cats-base"
     assert planned(name=None).name == "sweep-cats"
