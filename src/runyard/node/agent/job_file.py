@@ -57,8 +57,18 @@ def cancel_links(job_file: str, report: Callable[[str], None]) -> None:
     import subprocess  # Only here, and in few jobs.
 
     folder = os.path.dirname(os.path.abspath(job_file))  # noqa: PTH100, PTH120
+    # Agents side by side come to it at the same time: one of them asks the scheduler.
+    mark = f"{folder}/links-cancelled"
+    try:
+        os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return
+    except OSError:
+        pass
     try:
         if this_job().cancel_waiting(folder):
             report("the links of this chain that have not begun are cancelled")
     except (OSError, subprocess.SubprocessError) as error:
+        with contextlib.suppress(OSError):
+            os.unlink(mark)  # noqa: PTH108
         report(f"the links of this chain that have not begun could not be cancelled: {error}")
