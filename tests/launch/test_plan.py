@@ -11,6 +11,7 @@ from runyard.clusters.profile import GpuSlice, GpuType, MemoryRule
 from runyard.config.check import check
 from runyard.config.request import Agents, Checkpoints, Environment, Request
 from runyard.errors import ConfigError
+from runyard.launch.script import script
 from runyard.launch.submitting import parts_of
 from runyard.schedulers.slurm.limits import is_limit
 from runyard.schedulers.slurm.variables import clean_environment
@@ -201,6 +202,7 @@ def test_agents_are_told_that_their_job_may_be_pushed_out(
     profile = replace(usual, elasticity=replace(usual.elasticity, spot=("spare",)))
     made = planned(request(profile, partition=partition))
     assert made.job.get("pushed_out", False) is is_spot
+    assert ('[ "$left" = stays ]' in script(made)) is is_spot
     assert "pushed_out" not in planned(request(usual, partition=partition)).job
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runyard.node.agent.job_file import cancel_links
+from runyard.node.agent.job_file import cancel_links, write_end
 
 
 def test_of_agents_side_by_side_one_cancels_what_waits(
@@ -31,3 +31,14 @@ def test_of_agents_side_by_side_one_cancels_what_waits(
         cancel_links(str(tmp_path / "job.json"), lines.append)
     assert lines[1:] == ["the links of this chain that have not begun are cancelled"]
     assert (tmp_path / "calls").read_text().split() == ["squeue", "squeue", "scancel"]
+
+
+@pytest.mark.parametrize(
+    ("leaves_work", "stays", "line"),
+    [(False, 0.0, "3"), (True, 0.0, "3 left"), (False, 42.4, "3 stays 42")],
+)
+def test_what_the_jobs_script_is_told_of_the_end(
+    tmp_path: Path, leaves_work: bool, stays: float, line: str
+) -> None:
+    write_end(str(tmp_path / "ended"), 3, leaves_work=leaves_work, stays=stays)
+    assert (tmp_path / "ended").read_text() == f"{line}\n"

@@ -85,12 +85,10 @@ def read_calls(yard: Yard) -> list[tuple[float, str]]:
 
 
 def count_requests(cluster: SlurmCluster) -> int:
-    """How often the controller was asked for a user's jobs, by its own count."""
-    counts = re.findall(
-        r"^\s*REQUEST_JOB_USER_INFO\s.*count:(\d+)", cluster.run("sdiag").stdout, re.MULTILINE
-    )
-    # By kind of request, and then by user.
-    return int(counts[0]) if counts else 0
+    """How often the controller was asked for jobs, by its own count."""
+    by_kind = cluster.run("sdiag").stdout.partition("by user")[0]
+    counts = re.findall(r"REQUEST_JOB_(?:USER_)?INFO\s.*?count:(\d+)", by_kind)
+    return sum(map(int, counts))
 
 
 def watch(yard: Yard, sweep: int, agents: int) -> None:
@@ -107,7 +105,8 @@ def watch(yard: Yard, sweep: int, agents: int) -> None:
     gaps = [later[0] - sooner[0] for sooner, later in itertools.pairwise(read_calls(yard))]
     assert {name for _, name in read_calls(yard)} == {"squeue"}
     assert min(gaps) >= POLL_SECONDS, gaps
-    assert asked <= ANSWERS, "those that the agents asked, and no other"
+    # The first of them may have begun before, and the last not have come to the controller.
+    assert 0 < asked <= ANSWERS + 1, "those that the agents asked, and no other"
     print(f"{agents} agents: {asked} requests in {time.time() - began:.0f} s, gaps {gaps}")
 
 

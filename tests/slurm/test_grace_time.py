@@ -65,6 +65,7 @@ def test_trials_save_in_the_grace_time_and_slurm_puts_their_jobs_back(yard: Yard
         assert sorted(starts(yard, said, lr)) == [0, HELD + 1], yard.logs(said)
         assert history(yard.api, trial["id"]) == uncut(STEPS, lr)
     assert yard.logs(said).count("another job gets this one's place") == 2
+    assert yard.logs(said).count("waits for Slurm to put the job back into the queue") == 2
 
 
 def test_a_changed_time_limit_reaches_the_agent(yard: Yard) -> None:

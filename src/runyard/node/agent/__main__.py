@@ -144,8 +144,13 @@ class Agent:
         out goes back to the queue by the scheduler's doing."""
         return self._work.leaves_work and not self._work.end.is_pushed_out
 
+    @property
+    def seconds_to_stay(self) -> float:
+        """How long the job's script is not to end by itself: it is pushed out."""
+        return self._draining.seconds_to_stay
+
     def wait_to_be_ended(self) -> None:
-        """If the job is pushed out, stay until the scheduler ends it."""
+        """Where no script waits."""
         self._draining.wait_to_be_ended()
 
     @property
@@ -315,7 +320,10 @@ def main(words: list[str] | None = None) -> int:
     if "leash" in options:
         agent.hold_on_to(int(options["leash"]))
     code = agent.run()
-    agent.wait_to_be_ended()
+    stays = agent.seconds_to_stay
+    if stays and not ("ended" in options and job.get("pushed_out")):
+        agent.wait_to_be_ended()
+        stays = 0.0
     if agent.is_for_nothing and job.get("chain"):
         from runyard.node.agent.job_file import cancel_links
 
@@ -323,7 +331,7 @@ def main(words: list[str] | None = None) -> int:
     if "ended" in options:
         from runyard.node.agent.job_file import write_end
 
-        write_end(options["ended"], code, leaves_work=agent.leaves_work)
+        write_end(options["ended"], code, leaves_work=agent.leaves_work, stays=stays)
     return code
 
 

@@ -44,16 +44,20 @@ class Draining:
         if end.next_look is not None:
             loop.after(end.next_look, self._look_again)
 
-    def wait_to_be_ended(self) -> None:
+    @property
+    def seconds_to_stay(self) -> float:
         """Of a job that is pushed out: a script that ends by itself before that makes the job
         complete, and the scheduler does not put it back in the queue."""
         end = self._work.end
         if not end.is_pushed_out or end.end is None or self._is_terminated:
-            return
-        self._work.report("all is saved; waits for the scheduler to end this job")
+            return 0.0
+        return max(0.0, end.seconds_left(time.time())) + _OVERTIME_SECONDS
+
+    def wait_to_be_ended(self) -> None:
         signals: list[int] = []
         signal.signal(signal.SIGTERM, lambda number, _frame: signals.append(number))
-        while not signals and time.time() < end.end + _OVERTIME_SECONDS:
+        until = time.monotonic() + self.seconds_to_stay
+        while not signals and time.monotonic() < until:
             time.sleep(0.5)
 
     def drain(self) -> None:

@@ -41,13 +41,15 @@ def exit_code(work: Work) -> int:
     return code if code > 0 else 128 - code
 
 
-def write_end(path: str, code: int, *, leaves_work: bool) -> None:
+def write_end(path: str, code: int, *, leaves_work: bool, stays: float = 0.0) -> None:
     """For the job's script: a shell whose waiting was interrupted by a signal may lose the code.
 
-    `leaves_work`: it ends because its job does, and another could go on.
+    `leaves_work`: it ends because its job does, and another could go on. `stays`: for how many
+    seconds the script waits to be ended, after it has cleaned up.
     """
+    left = f" stays {stays:.0f}" if stays else " left" if leaves_work else ""
     with contextlib.suppress(OSError), open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
-        file.write(f"{code}{' left' if leaves_work else ''}\n")
+        file.write(f"{code}{left}\n")
 
 
 def cancel_links(job_file: str, report: Callable[[str], None]) -> None:
