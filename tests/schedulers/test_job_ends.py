@@ -224,6 +224,22 @@ def test_whoever_asks_is_killed_and_another_one_asks(
     assert [file.name for file in (tmp_path / "job-ends").iterdir()] == ["one"]
 
 
+def test_what_the_dead_of_yesterday_left_does_not_keep_anybody(
+    squeue: Squeue, tmp_path: Path, make_ends: Make
+) -> None:
+    (tmp_path / "job-ends").mkdir()
+    for number in range(2):
+        right = tmp_path / "job-ends" / f"one.1.{number}"
+        right.touch()
+        os.utime(right, (time.time() - 86400,) * 2)
+    ends = make_ends()
+    for _ in range(3):
+        ends.look("7")
+    assert ends.is_asking
+    assert look(ends) is not None
+    assert [file.name for file in (tmp_path / "job-ends").iterdir()] == ["one"]
+
+
 def test_who_leaves_lets_others_ask_at_once(
     squeue: Squeue, tmp_path: Path, make_ends: Make
 ) -> None:

@@ -107,8 +107,7 @@ class JobEnds:
         if number == 0:
             self._fresh_until = now
         elif is_first:
-            age = time.time() - written_at
-            is_old = not -_CLOCK_SECONDS <= age <= FRESH_SECONDS + _CLOCK_SECONDS
+            is_old = abs(time.time() - written_at) > FRESH_SECONDS + _CLOCK_SECONDS
             # Between the two nobody knows: then it is watched for as long as a fresh one.
             self._fresh_until = now if is_old else now + FRESH_SECONDS
         else:
@@ -136,7 +135,10 @@ class JobEnds:
         except FileExistsError:
             if self._right != right:
                 self._right, self._right_seen_at = right, now
-            elif now - self._right_seen_at >= _RIGHT_SECONDS:
+                seconds = _age(right)
+            else:
+                seconds = now - self._right_seen_at + _CLOCK_SECONDS
+            if seconds >= _RIGHT_SECONDS + _CLOCK_SECONDS:
                 self._try += 1
             return
         except OSError:
@@ -240,6 +242,13 @@ def read_rows(text: str) -> dict[str, Row]:
 def _time(word: str) -> float | None:
     """None where there is no such time: NONE, N/A."""
     return float(word) if word.isdecimal() and word != "0" else None
+
+
+def _age(path: str) -> float:
+    """By two clocks. 0 where the file is gone."""
+    with contextlib.suppress(OSError):
+        return time.time() - os.stat(path).st_mtime  # noqa: PTH116
+    return 0.0
 
 
 def _make(folder: str) -> None:
