@@ -240,6 +240,23 @@ def test_what_the_dead_of_yesterday_left_does_not_keep_anybody(
     assert [file.name for file in (tmp_path / "job-ends").iterdir()] == ["one"]
 
 
+def test_an_answer_that_comes_between_reading_and_asking_is_enough(
+    squeue: Squeue, tmp_path: Path, make_ends: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late, quick = make_ends(), make_ends()
+    look(late)
+    quick.look("7")
+    time.sleep(FRESH)
+    look(quick)
+    with monkeypatch.context() as patch:
+        # As if it had read before the other one asked.
+        patch.setattr(late, "_read", lambda _now: None)
+        late.look("7")
+    assert not late.is_asking
+    assert [file.name for file in (tmp_path / "job-ends").iterdir()] == ["one"]
+    assert len(squeue.calls) == 2
+
+
 def test_who_leaves_lets_others_ask_at_once(
     squeue: Squeue, tmp_path: Path, make_ends: Make
 ) -> None:
