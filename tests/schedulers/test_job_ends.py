@@ -328,6 +328,13 @@ def test_where_nothing_can_be_written_each_asks_once(
     assert len(squeue.calls) == 1
 
 
+def test_no_state_folder_is_made(squeue: Squeue, tmp_path: Path) -> None:
+    """Else runyard would take it for somebody else's."""
+    ends = JobEnds(str(tmp_path / "state"), "one")
+    assert look(ends) is not None
+    assert not (tmp_path / "state").exists()
+
+
 def test_an_agent_sees_a_changed_time_limit_and_that_it_is_pushed_out(
     squeue: Squeue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -252,9 +252,9 @@ def _age(path: str) -> float:
 
 
 def _make(folder: str) -> None:
-    # Of several that make it, one does.
+    # Of several that make it, one does. A state folder is never made here: it is not only this.
     with contextlib.suppress(FileExistsError):
-        os.makedirs(folder, mode=0o700)  # noqa: PTH103
+        os.mkdir(folder, mode=0o700)  # noqa: PTH102
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
