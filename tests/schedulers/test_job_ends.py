@@ -114,12 +114,14 @@ def test_what_squeue_prints() -> None:
         "12                      0           1000        4600        N/A    \n"
         "13                      2           1000        NONE        N/A    \n"
         "14                      0           1000        1060        1030   \n"
+        f"16 0 nan {'9' * 40} -5\n"
         "squeue: error: something else\n\n15 x 1 2 3\n"
     )
     assert {name: row.to_json() for name, row in rows.items()} == {
         "12": [0, 1000, 4600, None],
         "13": [2, 1000, None, None],
         "14": [0, 1000, 1060, 1030],
+        "16": [0, 0, None, None],
     }
 
 

@@ -31,7 +31,9 @@ _KILL_SECONDS = 1.0
 _RIGHT_SECONDS = _ASK_SECONDS + FRESH_SECONDS
 # Clocks of nodes differ by less: an answer that is older than this is old by every clock.
 _CLOCK_SECONDS = 60.0
-_FIELDS = "JobID:24,RestartCnt:12,StartTime:24,EndTime:24,PreemptTime:24"
+# More than of any time that a calendar can show.
+_MOST_DIGITS = 11
+FIELDS = "JobID:24,RestartCnt:12,StartTime:24,EndTime:24,PreemptTime:24"
 
 
 class Row:
@@ -162,7 +164,7 @@ class JobEnds:
             name: value for name, value in self._environ.items() if not name.startswith("SQUEUE_")
         }
         words = [
-            "squeue", "--noheader", f"--user={os.getuid()}", "--states=RUNNING", "--Format", _FIELDS
+            "squeue", "--noheader", f"--user={os.getuid()}", "--states=RUNNING", "--Format", FIELDS
         ]  # fmt: skip
         # In memory: a pipe that nobody reads is full after some hundred jobs.
         self._output = os.memfd_create("squeue")
@@ -235,13 +237,15 @@ def read_rows(text: str) -> dict[str, Row]:
         words = line.split()
         with contextlib.suppress(ValueError):
             job_id, restarts, start, end, preempted_at = words
-            rows[job_id] = Row(int(restarts), float(start), _time(end), _time(preempted_at))
+            times = (_time(start) or 0.0, _time(end), _time(preempted_at))
+            rows[job_id] = Row(int(restarts), *times)
     return rows
 
 
 def _time(word: str) -> float | None:
     """None where there is no such time: NONE, N/A."""
-    return float(word) if word.isdecimal() and word != "0" else None
+    is_time = word.isdecimal() and word != "0" and len(word) <= _MOST_DIGITS
+    return float(word) if is_time else None
 
 
 def _age(path: str) -> float:
