@@ -7,6 +7,7 @@ put together after what those releases were seen to print in public job logs and
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -241,3 +242,21 @@ def test_a_draft_can_be_read_and_says_what_was_found(
         assert profile.limits.by_partition["gpu"].longest == 172800
         assert profile.gpus.types["h100"].per_node == 2
         assert profile.elasticity.start_wait == 1800
+
+
+def test_a_draft_names_partitions_whose_jobs_make_room_for_others(
+    tmp_path: Path,
+) -> None:
+    """With GraceTime: without it, a job that is pushed out has no time to do anything."""
+    words = "Default=NO MaxTime=UNLIMITED OverSubscribe=NO State=UP"
+    partitions = (
+        f"PartitionName=spare GraceTime=300 PreemptMode=REQUEUE {words}\n"
+        f"PartitionName=scrap GraceTime=90 PreemptMode=CANCEL {words}\n"
+        f"PartitionName=hurry GraceTime=0 PreemptMode=REQUEUE {words}\n"
+        f"PartitionName=main GraceTime=60 PreemptMode=OFF {words}\n"
+    )
+    facts = facts_of({**RECORDED_22_05, "scontrol --oneliner show partition": partitions})
+    text = draft(facts, "login1", None, date="2026-11-15", containers=[], cuda=[])
+    (tmp_path / "spot.yaml").write_text(text)
+    found = load_profile("spot", folders=[tmp_path, SHIPPED]).elasticity
+    assert (found.spot, found.grace) == (("spare", "scrap"), 90)

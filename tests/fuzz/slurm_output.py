@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from unittest import mock
@@ -22,6 +23,7 @@ from runyard.schedulers.jobs import used
 from runyard.schedulers.slurm import (
     accounting,
     inside,
+    job_ends,
     live_usage,
     maintenance,
     name,
@@ -67,7 +69,7 @@ _MORE = {
     "%N|%T|%P": "n1|idle|main*\nn2|drained*|main*\nn3|mixed|short\n",
     "%F|%k|%j": f"40|{sending.mark_of('k')}|birds\n41_2|{sending.mark_of('k')}|birds\n",
     "%F|%Z": "40|/jobs/a\n41|/jobs/b\n",
-    "%S|%e": "2026-03-01T09:00:00|2026-03-01T10:00:00\n",
+    job_ends.FIELDS: "40  0  1772355600  1772359200  N/A\n41  2  1772355600  NONE  1772355700\n",
     "%T|%r": "PENDING|Priority\n",
     "account,qos": "lab|normal\nguests|normal,high\n",
     "Account,FairShare": "lab|0.25\nguests|\n",
@@ -118,6 +120,7 @@ class SlurmOutput:
         texts = {name: expand(text) for name, text in case.items() if isinstance(text, str)}
         with _stand_in(texts):
             self._read_jobs()
+            self._read_ends(texts.get(job_ends.FIELDS, texts.get("*", "")))
             self._read_site()
 
     def _read_jobs(self) -> None:
@@ -133,10 +136,13 @@ class SlurmOutput:
         live_usage.running_tasks(env)
         sending._find(sending.mark_of("k"), env)
         sending.send("#!/bin/sh\n", "k", environ=env, sleep=lambda _: None)
-        job_of_agent = inside.Job({"SLURM_JOB_ID": "40"})
-        job_of_agent.find_end()
-        job_of_agent.cancel_waiting("/jobs/a")
+        inside.Job({"SLURM_JOB_ID": "40"}).cancel_waiting("/jobs/a")
         accounting.fair_shares(env)
+
+    def _read_ends(self, text: str) -> None:
+        for row in job_ends.read_rows(text).values():
+            json.dumps(row.to_json(), allow_nan=False)
+            time.localtime(row.end)
 
     def _read_site(self) -> None:
         env: dict[str, str] = {}

@@ -11,6 +11,7 @@ from runyard.clusters.profile import GpuSlice, GpuType, MemoryRule
 from runyard.config.check import check
 from runyard.config.request import Agents, Checkpoints, Environment, Request
 from runyard.errors import ConfigError
+from runyard.launch.script import script
 from runyard.launch.submitting import parts_of
 from runyard.schedulers.slurm.limits import is_limit
 from runyard.schedulers.slurm.variables import clean_environment
@@ -187,6 +188,22 @@ def test_programs_are_told_before_the_end() -> None:
     assert option(planned(told), "signal") == "B:USR2@300"
     # Slurm may signal a minute too soon; in a short job the agent's own clock is better.
     assert option(planned(time=300.0), "signal") is None
+
+
+@pytest.mark.parametrize(
+    ("partition", "is_spot"),
+    [("spare", True), ("main,spare", True), ("main", False), (None, True)],
+    ids=["spot", "one of them", "another", "the cluster's default"],
+)
+def test_agents_are_told_that_their_job_may_be_pushed_out(
+    partition: str | None, is_spot: bool
+) -> None:
+    usual = load_profile("generic")
+    profile = replace(usual, elasticity=replace(usual.elasticity, spot=("spare",)))
+    made = planned(request(profile, partition=partition))
+    assert made.job.get("pushed_out", False) is is_spot
+    assert ('[ "$left" = stays ]' in script(made)) is is_spot
+    assert "pushed_out" not in planned(request(usual, partition=partition)).job
 
 
 def test_the_job_has_a_name_that_says_what_it_is() -> None:

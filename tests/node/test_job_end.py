@@ -14,6 +14,7 @@ import pytest
 from runyard.node.agent.job_end import JobEnd, find_end
 from runyard.node.attempt.causes import final_cause
 from runyard.node.attempt.checkpoints import asked_to_go_on, has_saved, is_used, saved_at
+from runyard.schedulers.inside import this_job
 
 NOW = 1_000_000.0
 
@@ -32,23 +33,34 @@ NOW = 1_000_000.0
 def test_the_soonest_end_counts(
     seconds: float | None, environ: dict[str, str], end: float | None
 ) -> None:
-    assert find_end(seconds, environ, NOW) == end
+    requested = None if seconds is None else NOW + seconds
+    assert find_end(requested, this_job(environ), NOW) == end
 
 
 @pytest.mark.parametrize(
     ("said", "is_known"),
-    [("'2026-11-15T07:10:00|2026-11-15T08:10:00'", True), ("'N/A|N/A'", False), ("", False)],
+    [
+        ("77 0 1000000 1003600 N/A", True),
+        ("77 0 1000000 NONE N/A", False),
+        ("78 0 1000000 1003600 N/A", False),
+        # Of its former start.
+        ("77 1 1000000 1003600 N/A", False),
+        ("squeue: error: no", False),
+        ("", False),
+    ],
 )
 def test_an_older_slurm_is_asked(
     said: str, is_known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """squeue is a double."""
+    monkeypatch.setattr("runyard.node.agent.job_end.PATIENCE", 1.0)
+    monkeypatch.setenv("RUNYARD_HOME", str(tmp_path / "home"))
     program = tmp_path / "squeue"
-    program.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\necho {said}\n')
+    program.write_text(f"#!/bin/sh\necho '{said}'\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    found = find_end(None, {"SLURM_JOB_ID": "77"}, NOW)
-    assert (found is not None) == is_known
-    assert "77" in (tmp_path / "asked").read_text()
+    found = find_end(None, this_job({"SLURM_JOB_ID": "77"}), NOW)
+    assert found == (1_003_600 if is_known else None)
 
 
 @pytest.mark.parametrize("has_variables", [True, False], ids=["24.11", "22.05"])
@@ -60,36 +72,40 @@ def test_a_controller_whose_clock_is_ahead_leaves_no_more_time_than_the_job_has(
     With 90 s too many, programs would still be at work when Slurm ends the job."""
     began = int(time.time())
     start, end = began + ahead, began + ahead + 300
-    written = [time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(each)) for each in (start, end)]
     program = tmp_path / "squeue"
-    program.write_text(f"#!/bin/sh\necho '{'|'.join(written)}'\n")
+    program.write_text(f"#!/bin/sh\necho 77 0 {start} {end} N/A\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("RUNYARD_HOME", str(tmp_path / "home"))
     environ = {"SLURM_JOB_ID": "77"}
     if has_variables:
         environ |= {"SLURM_JOB_START_TIME": str(start), "SLURM_JOB_END_TIME": str(end)}
-    found = find_end(None, environ, began)
+    found = find_end(None, this_job(environ), began)
     assert found is not None
     assert found <= time.time() + 300
     # A node whose clock is ahead stops early: nothing tells it from a job that began long ago.
     assert found >= began + 300 + min(0, ahead)
 
 
-def test_a_machine_that_has_no_slurm_after_all_has_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_has_no_slurm_after_all_has_no_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runyard.node.agent.job_end.PATIENCE", 0.5)
+    monkeypatch.setenv("RUNYARD_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", "/nowhere")
-    assert find_end(None, {"SLURM_JOB_ID": "77"}, NOW) is None
+    assert find_end(None, this_job({"SLURM_JOB_ID": "77"}), NOW) is None
     # Nor does a controller that is away say when: then it is what was asked for.
-    assert find_end(None, {"SLURM_JOB_ID": "77"}, NOW, limit=90) == NOW + 90
+    assert find_end(None, this_job({"SLURM_JOB_ID": "77"}), NOW, limit=90) == NOW + 90
     # Counted from the script's beginning: a slow profile and staging took their part of it.
-    assert find_end(None, {"SLURM_JOB_ID": "77"}, NOW, limit=90, age=40) == NOW + 50
-    assert find_end(None, {"SLURM_JOB_ID": "77"}, NOW, limit=90, age=4000) == NOW + 90
+    assert find_end(None, this_job({"SLURM_JOB_ID": "77"}), NOW, limit=90, age=40) == NOW + 50
+    assert find_end(None, this_job({"SLURM_JOB_ID": "77"}), NOW, limit=90, age=4000) == NOW + 90
 
 
 def test_an_agent_counts_its_time_from_its_scripts_beginning() -> None:
     """Where the scheduler does not say when the job ends."""
     ask = (
         "from runyard.node.agent.options import read_end; "
-        "print(read_end({}, 300.0).seconds_left(__import__('time').time()))"
+        "print(read_end({}, {'limit': 300.0}).seconds_left(__import__('time').time()))"
     )
     shell = f'sleep 2; "{sys.executable}" -c "{ask}"; :'
     environ = {name: value for name, value in os.environ.items() if "SLURM" not in name}

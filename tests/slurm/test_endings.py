@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from runyard.home import prepare
 from tests.node.terminals import until
 from tests.slurm.cluster import FINAL_STATES, SlurmCluster
 from tests.slurm.test_on_the_nodes import WRITES
@@ -99,6 +100,9 @@ def jobs(
         data.mkdir(parents=True)
         for number in range(20):
             (data / f"{number} of ü.txt").write_text("x")
+        # Agents that cannot share what squeue says ask once, and do not hear of a changed limit.
+        prepare(yard.home)
+        (yard.home.path / "job-ends").write_text("a file in the folder's place")
         yield Jobs(yard, disk)
 
 

@@ -321,9 +321,9 @@ class Elasticity:
 
     start_wait: float = setting(Span(), "how long a node may take to start", 0.0)
     spot: tuple[str, ...] = setting(
-        Items(Text("PARTITION")), "partitions whose nodes may be taken away", ()
+        Items(Text("PARTITION")), "partitions whose jobs or nodes may be taken away for others", ()
     )
-    grace: float | None = setting(Span(), "how long such a node keeps running after its notice")
+    grace: float | None = setting(Span(), "how long such a job keeps running after its notice")
     requeue: bool = setting(Flag(), "whether jobs may go back to the queue", True)
     chain: str = setting(
         Word("array", "dependency", "requeue"),

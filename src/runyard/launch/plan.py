@@ -184,6 +184,7 @@ def plan(
         # Else the agent goes by the job's real length: the scheduler may have shortened it.
         "grace": request.checkpoints.grace,
         "limit": ruled.time if ruled.asks_time else None,
+        "pushed_out": _may_be_pushed_out(profile, ruled.partition) or None,
         "launcher": [*_rank_words(request, profile, runyard, wrapping), *wrapping.launcher],
         "staging": _staging(request),
         "chain": agents.chain,
@@ -240,6 +241,13 @@ def plan(
         environment=_environment(request, profile),
         is_distributed=request.distributed is not None,
     )
+
+
+def _may_be_pushed_out(profile: Profile, partition: str | None) -> bool:
+    """Whether it may have to make room for another job: then its agents look often whether it has
+    to. Which partition is the cluster's own default, is not known here."""
+    spot = profile.elasticity.spot
+    return bool(spot) and (not partition or not set(spot).isdisjoint(partition.split(",")))
 
 
 def _nodes_asked(request: Request) -> dict[str, Any]:

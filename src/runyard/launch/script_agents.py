@@ -14,6 +14,7 @@ STEWARD_ENDS = '"${steward[@]}" end  # Saves results, removes the folder.'
 
 
 def one_agent(plan: Plan) -> list[str]:
+    stays = " stays" if _may_stay(plan) else ""
     return [
         "# The agent takes trials until none is left or the time is up. A signal to the job is",
         "# passed on to it, so that programs can save; the job ends as it does.",
@@ -30,7 +31,7 @@ def one_agent(plan: Plan) -> list[str]:
         "# A signal interrupts the waiting, and the code is then not the agent's.",
         'while kill -0 "$process" 2>/dev/null; do wait "$process"; code=$?; done',
         'left=""',
-        '[ ! -r "$ended" ] || read -r code left <"$ended"',
+        f'[ ! -r "$ended" ] || read -r code left{stays} <"$ended"',
         'rm -f "$ended"',
     ]
 
@@ -114,8 +115,27 @@ def clean_up(plan: Plan) -> list[str]:
         *_top_up(plan),
         STEWARD_ENDS,
         'echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), ended with code $code"',
+        *_stay(plan),
         *_again(plan),
         'exit "$code"',
+    ]
+
+
+def _may_stay(plan: Plan) -> bool:
+    return bool(plan.job.get("pushed_out")) and plan.form != "nodes"
+
+
+def _stay(plan: Plan) -> list[str]:
+    """Where jobs are pushed out, and the scheduler sends those back that have not ended."""
+    if not _may_stay(plan):
+        return []
+    title = plan.scheduler.title
+    return [
+        'if [ "$left" = stays ]; then',
+        f'  echo "runyard: all is saved; waits for {title} to put the job back into the queue"',
+        '  sleep "$stays" &',
+        '  wait "$!"  # A signal ends it.',
+        "fi",
     ]
 
 

@@ -26,7 +26,22 @@ _SCHEDULERS = (
     ("local", "RUNYARD_LOCAL_JOB", ""),
 )
 VARIABLE_PREFIXES = tuple(f"{prefix}_" for _, prefix, _ in _SCHEDULERS)
+# Seconds that a process waits at its start to hear when its job ends.
+PATIENCE = 5.0
 STEP_PROGRAMS = tuple(program for _, _, program in _SCHEDULERS if program)
+
+
+class NotYet(Exception):
+    """The scheduler has not answered yet. Look again later."""
+
+
+class JobTimes:
+    """What the scheduler says of a running job now. `end`: in epoch seconds, None if there is none.
+    `is_pushed_out`: it ends then because another job gets its place."""
+
+    def __init__(self, end: float | None, *, is_pushed_out: bool = False) -> None:
+        self.end = end
+        self.is_pushed_out = is_pushed_out
 
 
 class JobEnvironment:
@@ -82,9 +97,23 @@ class JobEnvironment:
         """The name of the node that the others can meet at."""
         return None
 
-    def find_end(self) -> float | None:
-        """When the job's time is up, in epoch seconds; None: never, or nobody says."""
+    def find_end(self, patience: float = PATIENCE) -> float | None:
+        """When the job's time is up, in epoch seconds; None: never, or nobody says. Where the
+        scheduler shares its answers among many agents, one of them may take `patience` seconds."""
         return self.end
+
+    def look(self) -> JobTimes | None:
+        """What has become of the job's end since. It returns at once. NotYet: nobody knows so far.
+        None: this scheduler is not asked again."""
+        return None
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether this process waits for an answer that others wait for too: `look` soon."""
+        return False
+
+    def close(self) -> None:
+        """`look` is not called any more."""
 
     def memory_mb(self, cpus: int) -> int | None:
         """What the job may use on this node, where it has so many CPUs."""

@@ -128,6 +128,7 @@ class Agent:
         self._work.keeper.dismiss()
         if self._work.show is not None:
             self._work.show.close()
+        self._work.end.close()
         if self._draining.trouble is not None:
             print(f"runyard: {self._draining.trouble}", file=sys.stderr, flush=True)
             return 1
@@ -139,8 +140,18 @@ class Agent:
 
     @property
     def leaves_work(self) -> bool:
-        """Whether it ended because its job does, and there may be more to do."""
-        return self._work.leaves_work
+        """Whether it ended because its job does, and there may be more to do. A job that is pushed
+        out goes back to the queue by the scheduler's doing."""
+        return self._work.leaves_work and not self._work.end.is_pushed_out
+
+    @property
+    def seconds_to_stay(self) -> float:
+        """How long the job's script is not to end by itself: it is pushed out."""
+        return self._draining.seconds_to_stay
+
+    def wait_to_be_ended(self) -> None:
+        """Where no script waits."""
+        self._draining.wait_to_be_ended()
 
     @property
     def is_for_nothing(self) -> bool:
@@ -297,7 +308,7 @@ def main(words: list[str] | None = None) -> int:
         count=int(options["count"]) if "count" in options else None,
         folder=options.get("folder"),
         show=shown(options),
-        end=read_end(options, job.get("limit")),
+        end=read_end(options, job),
         report=report,
         launcher=job.get("launcher", ()),
         tracker=foreign_tracker(job, home),
@@ -309,6 +320,10 @@ def main(words: list[str] | None = None) -> int:
     if "leash" in options:
         agent.hold_on_to(int(options["leash"]))
     code = agent.run()
+    stays = agent.seconds_to_stay
+    if stays and not ("ended" in options and job.get("pushed_out")):
+        agent.wait_to_be_ended()
+        stays = 0.0
     if agent.is_for_nothing and job.get("chain"):
         from runyard.node.agent.job_file import cancel_links
 
@@ -316,7 +331,7 @@ def main(words: list[str] | None = None) -> int:
     if "ended" in options:
         from runyard.node.agent.job_file import write_end
 
-        write_end(options["ended"], code, leaves_work=agent.leaves_work)
+        write_end(options["ended"], code, leaves_work=agent.leaves_work, stays=stays)
     return code
 
 

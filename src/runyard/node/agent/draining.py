@@ -12,9 +12,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from runyard.node.agent.claiming import Claiming
     from runyard.node.agent.work import Work
+    from runyard.node.system.loop import Timer
 
 # Asked to end, programs that can save get this long for it. Schedulers kill 30 s after they ask.
 _SAVE_SECONDS = 15.0
+# The scheduler may end a job some time after its end.
+_OVERTIME_SECONDS = 120.0
 
 
 class Draining:
@@ -25,6 +28,8 @@ class Draining:
         # In a chain being cut off is the plan, and the links are counted: no tries are used up.
         self._cut = "go-on" if is_chained else "time"
         self._drained_at: float | None = None
+        self._until_end: Timer | None = None
+        self._is_terminated = False
         self.claiming: Claiming | None = None
         self.trouble: str | None = None
 
@@ -35,8 +40,25 @@ class Draining:
             loop.on_signal(number, self._on_signal)
         loop.on_signal(signal.SIGUSR1, lambda _number: self._finish())
         loop.on_signal(signal.SIGUSR2, lambda _number: self._on_job_end())
-        if end.end is not None:
-            loop.after(max(0.0, end.seconds_left(time.time()) - end.grace), self._on_job_end)
+        self._await_end()
+        if end.next_look is not None:
+            loop.after(end.next_look, self._look_again)
+
+    @property
+    def seconds_to_stay(self) -> float:
+        """Of a job that is pushed out: a script that ends by itself before that makes the job
+        complete, and the scheduler does not put it back in the queue."""
+        end = self._work.end
+        if not end.is_pushed_out or end.end is None or self._is_terminated:
+            return 0.0
+        return max(0.0, end.seconds_left(time.time())) + _OVERTIME_SECONDS
+
+    def wait_to_be_ended(self) -> None:
+        signals: list[int] = []
+        signal.signal(signal.SIGTERM, lambda number, _frame: signals.append(number))
+        until = time.monotonic() + self.seconds_to_stay
+        while not signals and time.monotonic() < until:
+            time.sleep(0.5)
 
     def drain(self) -> None:
         """Begin no more, and end what runs: its trials go back. The second time, at once."""
@@ -65,6 +87,7 @@ class Draining:
         self._work.count = 0
 
     def _on_signal(self, number: int) -> None:
+        self._is_terminated = self._is_terminated or number == signal.SIGTERM
         # The scheduler's one TERM may come twice: from itself, and from the job's script, which
         # hands it on.
         is_soon = (
@@ -73,17 +96,44 @@ class Draining:
         if number != signal.SIGTERM or not is_soon or not this_job().is_job:
             self.drain()
 
+    def _await_end(self) -> None:
+        end = self._work.end
+        if self._until_end is not None:
+            self._until_end.cancel()
+        if end.end is not None:
+            seconds = max(0.0, end.seconds_left(time.time()) - end.grace)
+            self._until_end = self._work.loop.after(seconds, self._on_job_end)
+
+    def _look_again(self) -> None:
+        """A person may have changed the job's time limit; another job may get its place."""
+        end, work = self._work.end, self._work
+        was_known = end.is_known
+        if end.look_again(time.time()) and not work.is_draining:
+            self._await_end()
+            moment = time.localtime(end.end)
+            when = "never" if end.end is None else f"at {time.strftime('%H:%M:%S', moment)}"
+            if end.is_pushed_out:
+                work.report(f"another job gets this one's place {when}: programs save and end")
+                self._save_and_end("preempted", max(0.0, end.seconds_left(time.time())))
+            elif was_known:
+                work.report(f"the job's time limit was changed: it ends {when}")
+        if end.next_look is not None and not end.is_pushed_out:
+            work.loop.after(end.next_look, self._look_again)
+
     def _on_job_end(self) -> None:
         """The job is about to end, by the clock or by its own word: what runs is to save."""
         if self._work.is_draining:
             return
-        self._work.leaves_work = True
         end, now = self._work.end, time.time()
         is_time = end.is_near(now)
         seconds = max(0.0, end.seconds_left(now)) if is_time else end.grace
-        last_call = min(end.last_call, seconds / 4)
+        self._save_and_end(self._cut if is_time else "preempted", seconds)
+
+    def _save_and_end(self, cause: str, seconds: float) -> None:
+        self._work.leaves_work = True
+        last_call = min(self._work.end.last_call, seconds / 4)
         for attempt in self._work.at_work():
-            attempt.leave(self._cut if is_time else "preempted", seconds - last_call, last_call)
+            attempt.leave(cause, seconds - last_call, last_call)
         self._take_no_more(seconds)
 
     def _take_no_more(self, seconds: float) -> None:

@@ -41,13 +41,15 @@ def exit_code(work: Work) -> int:
     return code if code > 0 else 128 - code
 
 
-def write_end(path: str, code: int, *, leaves_work: bool) -> None:
+def write_end(path: str, code: int, *, leaves_work: bool, stays: float = 0.0) -> None:
     """For the job's script: a shell whose waiting was interrupted by a signal may lose the code.
 
-    `leaves_work`: it ends because its job does, and another could go on.
+    `leaves_work`: it ends because its job does, and another could go on. `stays`: for how many
+    seconds the script waits to be ended, after it has cleaned up.
     """
+    left = f" stays {stays:.0f}" if stays else " left" if leaves_work else ""
     with contextlib.suppress(OSError), open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
-        file.write(f"{code}{' left' if leaves_work else ''}\n")
+        file.write(f"{code}{left}\n")
 
 
 def cancel_links(job_file: str, report: Callable[[str], None]) -> None:
@@ -57,8 +59,18 @@ def cancel_links(job_file: str, report: Callable[[str], None]) -> None:
     import subprocess  # Only here, and in few jobs.
 
     folder = os.path.dirname(os.path.abspath(job_file))  # noqa: PTH100, PTH120
+    # Agents side by side come to it at the same time: one of them asks the scheduler.
+    mark = f"{folder}/links-cancelled"
+    try:
+        os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return
+    except OSError:
+        pass
     try:
         if this_job().cancel_waiting(folder):
             report("the links of this chain that have not begun are cancelled")
     except (OSError, subprocess.SubprocessError) as error:
+        with contextlib.suppress(OSError):
+            os.unlink(mark)  # noqa: PTH108
         report(f"the links of this chain that have not begun could not be cancelled: {error}")

@@ -64,16 +64,22 @@ def shown(options: dict[str, str]) -> Show | None:
     return Show(int(options["output"]))
 
 
-def read_end(options: dict[str, str], limit: float | None) -> JobEnd:
+def read_end(options: dict[str, str], job: dict[str, Any]) -> JobEnd:
+    """`job`: job.json. Its `limit` is how long the job may take, and with `pushed_out` it may be
+    ended for another one."""
     from runyard.node.agent.job_end import JobEnd, find_end
     from runyard.node.system.processes import age_of
+    from runyard.schedulers.inside import this_job
 
-    now = time.time()
-    seconds = float(options["time"]) if "time" in options else None
+    now, here, limit = time.time(), this_job(), job.get("limit")
+    requested = now + float(options["time"]) if "time" in options else None
     grace = float(options["grace"]) if "grace" in options else None
     # The script began before its login shell's profile, modules and data.
     age = 0.0 if limit is None else age_of(os.getppid())
-    return JobEnd(find_end(seconds, os.environ, now, limit, age), now, grace)
+    found = find_end(requested, here, now, limit, age)
+    end = JobEnd(found, now, grace, job=here if here.is_job else None, requested=requested)
+    end.watches_closely = bool(job.get("pushed_out"))
+    return end
 
 
 def read_options(words: list[str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 
-from runyard.schedulers.inside import JobEnvironment
+from runyard.schedulers.inside import PATIENCE, JobEnvironment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 _NO_TASK = "undefined"
-_END_SECONDS = 5.0
 _CANCEL_SECONDS = 30.0
 
 
@@ -53,12 +52,12 @@ class Job(JobEnvironment):
     def first_node(self) -> str | None:
         return next(iter(self.hosts()), None)
 
-    def find_end(self) -> float | None:
+    def find_end(self, patience: float = PATIENCE) -> float | None:
         """No variable says it: the queue knows when this task began, and its h_rt."""
         if self.job_id is None:
             return None
         with contextlib.suppress(OSError, ValueError):
-            for row in _queue("r", _END_SECONDS):
+            for row in _queue("r", max(patience, PATIENCE)):
                 limit = row.findtext("hard_request[@name='h_rt']")
                 task = (row.findtext("JB_job_number"), row.findtext("tasks"))
                 if task == (self.job_id, self.task) and limit is not None:

@@ -28,6 +28,8 @@ class Partition:
     memory_per_cpu: int | None = None
     is_exclusive: bool = False
     preempt_mode: str | None = None
+    grace: float | None = None
+    """How long a job goes on after it was told that another one gets its place."""
     accounts: tuple[str, ...] = ()
 
 
@@ -98,6 +100,14 @@ class SlurmFacts:
     @property
     def default_partition(self) -> str | None:
         return next((one.name for one in self.partitions if one.is_default), None)
+
+    @property
+    def spot_partitions(self) -> tuple[Partition, ...]:
+        """Those whose jobs make room for others, after a time in which they can save."""
+        modes = ("REQUEUE", "CANCEL")
+        return tuple(
+            one for one in self.partitions if one.grace and (one.preempt_mode or "") in modes
+        )
 
     @property
     def gpu_types(self) -> dict[str, int]:
@@ -193,6 +203,7 @@ def read_partitions(text: str) -> Iterator[Partition]:
             memory_per_cpu=read_whole(told.get("DefMemPerCPU")),
             is_exclusive=told.get("OverSubscribe") == "EXCLUSIVE",
             preempt_mode=told.get("PreemptMode"),
+            grace=float(read_whole(told.get("GraceTime")) or 0) or None,
             accounts=() if accounts == "ALL" else tuple(accounts.split(",")),
         )
 

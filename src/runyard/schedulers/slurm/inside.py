@@ -6,15 +6,16 @@ import contextlib
 import os
 import time
 
-from runyard.schedulers.inside import JobEnvironment
+from runyard.schedulers.inside import PATIENCE, JobEnvironment, JobTimes, NotYet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_END_SECONDS = 5.0
+    from runyard.schedulers.slurm.job_ends import JobEnds
+
 _CANCEL_SECONDS = 30.0
-_TIME = "%Y-%m-%dT%H:%M:%S"
+_LOOK_SECONDS = 0.1
 _EXPORT = "SLURM_EXPORT_ENV"
 # From 26.05 on the job's script has a step's number too; -5 in 32 bits without a sign.
 _BATCH_STEPS = ("-5", "4294967291")
@@ -36,6 +37,8 @@ class Job(JobEnvironment):
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         super().__init__(environ)
+        self._made_at = time.time()
+        self._ends: JobEnds | None = None
         say = environ.get
         self.own_id = self.job_id = say("SLURM_JOB_ID") or None
         if say("SLURM_ARRAY_JOB_ID") and say("SLURM_ARRAY_TASK_ID"):
@@ -72,24 +75,48 @@ class Job(JobEnvironment):
         hosts = say("SLURM_STEP_NODELIST") or say("SLURM_JOB_NODELIST")
         return first_host(hosts) if hosts else None
 
-    def find_end(self) -> float | None:
+    def find_end(self, patience: float = PATIENCE) -> float | None:
         """Older releases set no variable for it; a process that cannot learn it has no end."""
         with contextlib.suppress(KeyError, ValueError):
-            end = float(self.environ["SLURM_JOB_END_TIME"])
-            return _by_our_clock(self._number("SLURM_JOB_START_TIME", 0), end) if end else None
-        if self.own_id is None:
-            return None
-        import subprocess
-
-        with contextlib.suppress(OSError, subprocess.SubprocessError, ValueError):
-            words = ["squeue", "--noheader", "--jobs", self.own_id, "--format", "%S|%e"]
-            answer = subprocess.run(
-                words, capture_output=True, text=True, timeout=_END_SECONDS, check=True
-            )
-            times = [time.strptime(word, _TIME) for word in answer.stdout.strip().split("|")]
-            start, end = map(time.mktime, times)
-            return _by_our_clock(start, end)
+            end = float(self.environ["SLURM_JOB_END_TIME"]) or None
+            return self._by_our_clock(self._number("SLURM_JOB_START_TIME", 0), end)
+        until = time.monotonic() + patience
+        while self.own_id is not None:
+            with contextlib.suppress(NotYet):
+                return self.look().end
+            left = until - time.monotonic()
+            if left <= 0:
+                break
+            time.sleep(min(left, _LOOK_SECONDS))
         return None
+
+    def look(self) -> JobTimes:
+        if self._ends is None:
+            from runyard.schedulers.slurm.job_ends import JobEnds
+
+            named = os.environ.get("RUNYARD_HOME") or "~/.runyard"
+            home = os.path.abspath(os.path.expanduser(named))  # noqa: PTH100, PTH111
+            self._ends = JobEnds(home, self.environ.get("SLURM_CLUSTER_NAME") or "slurm")
+        row = self._ends.look(self.own_id or "")
+        # Of a job that came back from the queue, an old answer has the end of its former start.
+        if row is None or row.restarts != self.restarts:
+            raise NotYet
+        end = self._by_our_clock(row.start, row.end)
+        return JobTimes(end, is_pushed_out=row.preempted_at is not None)
+
+    @property
+    def is_asking(self) -> bool:
+        return self._ends is not None and self._ends.is_asking
+
+    def close(self) -> None:
+        if self._ends is not None:
+            self._ends.close()
+
+    def _by_our_clock(self, start: float, end: float | None) -> float | None:
+        """Slurm tells both by the controller's clock, which may be ahead of this node's. No process
+        of a job begins before the job does: if it seems so, the difference is the clocks'. `start`:
+        0 where it is not known."""
+        return None if end is None else end - max(0.0, start - self._made_at)
 
     def memory_mb(self, cpus: int) -> int | None:
         of_node = self._number("SLURM_MEM_PER_NODE", 0)
@@ -140,13 +167,6 @@ class Job(JobEnvironment):
         if jobs:
             _ask("scancel", "--state=PENDING", *jobs)
         return bool(jobs)
-
-
-def _by_our_clock(start: float, end: float) -> float:
-    """Slurm tells both by the controller's clock, which may be ahead of this node's. No process of
-    a job begins before the job does: what is left is at most the whole of it. `start`: 0 where it
-    is not known."""
-    return min(end, time.time() + end - start)
 
 
 def first_host(hosts: str) -> str:

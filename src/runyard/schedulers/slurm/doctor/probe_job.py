@@ -21,6 +21,7 @@ from runyard.clusters.profile import Profile
 from runyard.clusters.site_checks import CONTAINER_PROGRAMS
 from runyard.schedulers.doctor import Outcome
 from runyard.schedulers.errors import SchedulerError
+from runyard.schedulers.protocol import POLL_SECONDS
 from runyard.schedulers.slurm.doctor import node_probe
 from runyard.schedulers.slurm.queue import cancel, poll
 from runyard.schedulers.slurm.sending import send
@@ -29,7 +30,6 @@ from runyard.schedulers.slurm.variables import clean_environment
 MARK = ".runyard-doctor-"
 OUTSIDE = (("api.wandb.ai", 443), ("github.com", 443))
 _LOOK_SECONDS = 0.5
-_ASK_SECONDS = 2.0
 _ANSWER_SECONDS = 15.0
 # A network file system may show a file this long after it was written.
 _LATE_SECONDS = 15.0
@@ -146,7 +146,7 @@ def _wait(
             elif words != told:
                 told = words
                 say(f"job {job_id} is {told}")
-            next_ask = now + _ASK_SECONDS
+            next_ask = now + POLL_SECONDS
         if now >= end and late is None:
             return Outcome(
                 None,

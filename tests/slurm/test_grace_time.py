@@ -1,0 +1,82 @@
+"""Jobs that must make room for others, after a grace time, and jobs whose time limit is changed.
+
+Slurm sends nothing to a job's script when its grace time begins: the agents find it out by the
+answer that they share.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.node.terminals import until
+from tests.slurm.cluster import FINAL_STATES, SlurmCluster
+from tests.slurm.test_chains import starts, until_held
+from tests.slurm.trainer import TRAINS, history, sweep_file, uncut
+from tests.slurm.yard import Yard
+
+pytestmark = pytest.mark.slurm
+
+STEPS, HELD = 20, 8
+PROFILE = """\
+elasticity:
+  spot: [short]
+"""
+# Agents look every 5 s at an answer that is 15 s old at most; the rest is for a busy machine.
+GRACE_SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def yard(
+    module_environment: pytest.MonkeyPatch, module_yard: Yard, slurm_cluster: SlurmCluster
+) -> Iterator[Yard]:
+    change = ("scontrol", "update", "PartitionName=short")
+    slurm_cluster.run(*change, "MaxTime=INFINITE", f"GraceTime={GRACE_SECONDS}")
+    module_yard.write("profiles/spot.yaml", PROFILE)
+    module_environment.setenv("RUNYARD_CLUSTERS", str(module_yard.project / "profiles"))
+    module_environment.setenv("RUNYARD_CLUSTER", "spot")
+    module_yard.write("trains.py", TRAINS)
+    module_yard.write("sweep.yaml", sweep_file([1, 2], steps=STEPS, hold=HELD))
+    yield module_yard
+    slurm_cluster.run(*change, "MaxTime=1", "GraceTime=0")
+
+
+def test_trials_save_in_the_grace_time_and_slurm_puts_their_jobs_back(yard: Yard) -> None:
+    words = ("--partition", "short", "--agents", "2", "--time", "30m", "--sbatch=--nodelist=n1")
+    said = yard.submit("sweep", "sweep.yaml", "--on", "slurm", *words)
+    job = str(said["jobs"][0]["job_id"])
+    until_held(yard, said, HELD, [1, 2])
+    assert json.loads((Path(said["folder"]) / "job.json").read_text())["pushed_out"] is True
+
+    urgent = yard.cluster.submit("true", "--partition=high", "--nodelist=n1", "--exclusive")
+    yard.cluster.wait_for(urgent, "COMPLETED", GRACE_SECONDS + 120)
+    sweep = yard.ended(said["sweep"], 180)
+    tasks = yard.cluster.wait_for(job, FINAL_STATES, 180)
+
+    assert [(task["JobState"], task["Restarts"]) for task in tasks] == [("COMPLETED", "1")] * 2
+    trials = {trial["values"]["lr"]: trial for trial in yard.api.sweeps.trials(sweep["key"])}
+    for lr, trial in trials.items():
+        assert (trial["state"], trial["attempts"]) == ("finished", 2), yard.logs(said)
+        # Not from step 5, where they save by themselves.
+        assert sorted(starts(yard, said, lr)) == [0, HELD + 1], yard.logs(said)
+        assert history(yard.api, trial["id"]) == uncut(STEPS, lr)
+    assert yard.logs(said).count("another job gets this one's place") == 2
+    assert yard.logs(said).count("waits for Slurm to put the job back into the queue") == 2
+
+
+def test_a_changed_time_limit_reaches_the_agent(yard: Yard) -> None:
+    words = ("--partition", "short", "--time", "30m", "--")
+    program = ("python", "trains.py", "--steps", str(STEPS), "--hold", str(HELD))
+    said = yard.submit("submit", *words, *program)
+    job = str(said["jobs"][0]["job_id"])
+    until_held(yard, said, HELD)
+    yard.cluster.run("scontrol", "update", f"JobId={job}", "TimeLimit=20")
+    until(lambda: "time limit was changed" in yard.logs(said), "the agent sees it", 120)
+    (record,) = yard.cluster.show_job(job)
+    (moment,) = re.findall(r"time limit was changed: it ends at (\S+)", yard.logs(said))
+    assert record["EndTime"].endswith(moment)
+    yard.cluster.cancel_jobs()
