@@ -70,8 +70,16 @@ def _run(root: Path, flow: str, version: str) -> Result:
 
 
 def _commit() -> str:
-    words = ["git", "describe", "--always", "--dirty=+", "--abbrev=7"]
-    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+    """What was run: a plus says that files were changed since, other than those written here."""
+    commit = _git("rev-parse", "--short=7", "HEAD")
+    written = (f":!{path.relative_to(ROOT)}" for path in (RECORD, PAGE))
+    return commit + ("+" if _git("status", "--porcelain", "-uno", "--", ".", *written) else "")
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(
+        ["git", *words], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 if __name__ == "__main__":
