@@ -243,8 +243,9 @@ def resume_script(site: ClusterSite, path: str) -> str:
 #!/bin/sh
 export SLURM_CONF={site.folder}/slurm.conf PATH={path}
 while [ ! -e {site.power} ]; do sleep 0.1; done
+# --fork: else newer releases, which end this program's group after it, end the nodes too.
 for node in $(scontrol show hostnames "$1"); do
-  setsid slurmd -D -b -N "$node" </dev/null >/dev/null 2>&1 &
+  setsid --fork slurmd -D -b -N "$node" </dev/null >/dev/null 2>&1
 done
 """
 
