@@ -6,12 +6,10 @@ Its nodes are alike and few, they are always on, and every account may use every
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from runyard.schedulers.slurm.facts import Partition, SlurmFacts
 from runyard.schedulers.slurm.values import clock
 from tests.slurm.config import ClusterSpec
-from tests.slurm.releases import slurm_version
 
 _MOST_NODES = 2
 
@@ -43,6 +41,4 @@ def _rules(partition: Partition) -> Iterator[str]:
     if partition.memory_per_cpu:
         yield f"DefMemPerCPU={partition.memory_per_cpu}"
     if partition.is_exclusive:
-        # 26.05 refuses the older word.
-        is_new = slurm_version(Path("/")) >= "26"
-        yield "Exclusive=NODE" if is_new else "OverSubscribe=EXCLUSIVE"
+        yield "OverSubscribe=EXCLUSIVE"

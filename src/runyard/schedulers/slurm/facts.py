@@ -191,7 +191,7 @@ def read_partitions(text: str) -> Iterator[Partition]:
             longest=read_span(told.get("MaxTime")),
             most_nodes=read_whole(told.get("MaxNodes")),
             memory_per_cpu=read_whole(told.get("DefMemPerCPU")),
-            # 26.05 has a field of its own for it; before, OverSubscribe said it.
+            # 26.05 takes OverSubscribe=EXCLUSIVE and shows Exclusive=NODE instead.
             is_exclusive=told.get("Exclusive") == "NODE"
             or told.get("OverSubscribe") == "EXCLUSIVE",
             preempt_mode=told.get("PreemptMode"),
