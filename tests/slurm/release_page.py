@@ -21,7 +21,7 @@ FLOWS = {
     "reports": ("reports",),
     "server as a job": ("server_job",),
     "without accounting": ("without_accounting",),
-    "containers": ("container_ranks",),
+    "containers": ("container_ranks", "pyxis"),
     "troubled site": ("lost_answers",),
     "elastic nodes": ("elastic_nodes",),
     "stock agents": ("stock_agents",),
