@@ -1,8 +1,8 @@
 """Programs in containers: exactly the mounts and variables that are meant, and the key by no word.
 
 Shifter, podman-hpc and pyxis are not to be had here: stand-ins on the path record how they are
-called and then run the command; so they do for Apptainer, to see its words. The real Apptainer and
-Charliecloud are in tests/live/test_apptainer.py and tests/live/test_charliecloud.py.
+called and then run the command; so they do for Apptainer, to see its words. The real Apptainer,
+Charliecloud and podman are in tests/live: test_apptainer.py, test_charliecloud.py, test_podman.py.
 """
 
 from __future__ import annotations

@@ -33,6 +33,8 @@ class Container:
     """Whether /tmp has to be mounted."""
     pull: tuple[str, ...] = ()
     """Fetches `{image}` before any job needs it, to `{file}` where it becomes a file."""
+    has_names: bool = False
+    """Whether a fetched image is known by its name, and is no file of ours."""
     look: tuple[str, ...] = ()
     """Runs a command in `{image}` where jobs are submitted, where that can be done."""
 
@@ -133,11 +135,14 @@ def _start_shifter(box: Box) -> str:
     )
 
 
-def _start_podman(box: Box) -> str:
-    return (
-        f"exec podman-hpc run --rm{_gpu(box, '--gpu')} --network=host --entrypoint=/bin/sh "
-        f'--workdir={quote(box.work)} "$@"'
-    )
+def _start_podman(program: str, gpu_flag: str) -> Callable[[Box], str]:
+    def start(box: Box) -> str:
+        return (
+            f"exec {program} run --rm{_gpu(box, gpu_flag)} --network=host --entrypoint=/bin/sh "
+            f'--workdir={quote(box.work)} "$@"'
+        )
+
+    return start
 
 
 def _start_pyxis(box: Box) -> str:
@@ -193,6 +198,7 @@ CONTAINERS: Mapping[str, Container] = {
             start=_start_shifter,
             look=("--image={image}",),
             pull=("shifterimg", "pull", "{image}"),
+            has_names=True,
         ),
         Container(
             name="podman-hpc",
@@ -201,9 +207,22 @@ CONTAINERS: Mapping[str, Container] = {
             # Its entry point is the shell that stands first in the command.
             image_word='shift; set -- "$image" "$@"',
             carry=_CARRY_BY_NAME,
-            start=_start_podman,
+            start=_start_podman("podman-hpc", "--gpu"),
             look=("run", "--rm", "{image}"),
             pull=("podman-hpc", "pull", "{image}"),
+            has_names=True,
+        ),
+        Container(
+            name="podman",
+            programs=("podman",),
+            install="install the package podman, or ask the site for it",
+            image_word='shift; set -- "$image" "$@"',
+            carry=_CARRY_BY_NAME,
+            # As NVIDIA's container toolkit names all GPUs (CDI).
+            start=_start_podman("podman", "--device=nvidia.com/gpu=all"),
+            look=("run", "--rm", "{image}"),
+            pull=("podman", "pull", "{image}"),
+            has_names=True,
         ),
         Container(
             name="pyxis",
@@ -226,6 +245,7 @@ CONTAINERS: Mapping[str, Container] = {
             start=_start_charliecloud,
             look=("{image}", "--"),
             pull=("ch-image", "pull", "{image}"),
+            has_names=True,
         ),
     )
 }
