@@ -22,7 +22,7 @@ FLOWS = {
     "server as a job": ("server_job",),
     "without accounting": ("without_accounting",),
     "containers": ("container_ranks", "pyxis"),
-    "troubled site": ("lost_answers",),
+    "troubled site": ("troubled_site", "lost_answers"),
     "elastic nodes": ("elastic_nodes",),
     "stock agents": ("stock_agents",),
     "scheduler's contract": ("conformance", "wishes"),
