@@ -3,6 +3,7 @@
     scripts/slurm_releases.py                           # every flow on every release
     scripts/slurm_releases.py 26.05                     # on this one
     scripts/slurm_releases.py 24.11 --flow ranks        # one flow of it
+    scripts/slurm_releases.py 24.11 --flow chains --long # with the long forms of its tests
     scripts/slurm_releases.py --list                    # runs nothing: writes the page anew
 
 `./test` runs the flows on the Slurm that this machine has. Other releases come from other Debians
@@ -22,7 +23,15 @@ from functools import partial
 from pathlib import Path
 
 from suite import run_pytest  # First: `tests` is found by it.
-from tests.slurm.release_page import FLOWS, PAGE, RECORD, Result, read_results, write_page
+from tests.slurm.release_page import (
+    FLOWS,
+    LONG_FORMS,
+    PAGE,
+    RECORD,
+    Result,
+    read_results,
+    write_page,
+)
 from tests.slurm.releases import RELEASES, command_in, ensure_release, slurm_version
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,6 +42,7 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Run and record the Slurm ring by release.")
     parser.add_argument("releases", nargs="*", metavar="RELEASE", default=list(RELEASES))
     parser.add_argument("--flow", action="append", choices=FLOWS, help="this one; may be repeated")
+    parser.add_argument("--long", action="store_true", help="the long forms too: hours")
     parser.add_argument("--list", action="store_true", help="run nothing")
     options = parser.parse_args(words)
     unknown = sorted(set(options.releases) - set(RELEASES))
@@ -45,7 +55,7 @@ def main(words: list[str]) -> int:
         version = slurm_version(root)
         for flow in options.flow or FLOWS:
             print(f"== {release} ({version}): {flow}", flush=True)
-            result = _run(root, flow, version)
+            result = _run(root, flow, version, is_long=options.long)
             is_green = is_green and not result["failed"]
             results = read_results()
             results.setdefault(release, {})[flow] = result
@@ -55,9 +65,10 @@ def main(words: list[str]) -> int:
     return 0 if is_green else 1
 
 
-def _run(root: Path, flow: str, version: str) -> Result:
+def _run(root: Path, flow: str, version: str, *, is_long: bool) -> Result:
     files = [str(Path("tests/slurm") / f"test_{name}.py") for name in FLOWS[flow]]
-    _, ended, _ = run_pytest(["-q", *files], [], within=partial(command_in, root))
+    switches = LONG_FORMS if is_long else {}
+    _, ended, _ = run_pytest(["-q", *files], [], switches, within=partial(command_in, root))
     tests = {outcome: [name for name in ended if ended[name] == outcome] for outcome in OUTCOMES}
     return {
         "version": version,
@@ -66,12 +77,21 @@ def _run(root: Path, flow: str, version: str) -> Result:
         "failed": sorted(tests["failed"]) if ended else ["nothing ran"],
         "date": datetime.now(timezone.utc).date().isoformat(),
         "commit": _commit(),
+        "is_long": is_long,
     }
 
 
 def _commit() -> str:
-    words = ["git", "describe", "--always", "--dirty=+", "--abbrev=7"]
-    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+    """What was run: a plus says that files were changed since, other than those written here."""
+    commit = _git("rev-parse", "--short=7", "HEAD")
+    written = (f":!{path.relative_to(ROOT)}" for path in (RECORD, PAGE))
+    return commit + ("+" if _git("status", "--porcelain", "-uno", "--", ".", *written) else "")
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(
+        ["git", *words], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 if __name__ == "__main__":

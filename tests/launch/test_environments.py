@@ -262,6 +262,7 @@ def test_a_mount_that_makes_no_sense_is_refused(mount: str) -> None:
         ("charliecloud", "python:3.12", "python:3.12"),
         ("shifter", "docker:nersc/pytorch:24.06", "docker:nersc/pytorch:24.06"),
         ("podman-hpc", "nersc/pytorch:24.06", "nersc/pytorch:24.06"),
+        ("podman", "localhost/torch", "localhost/torch"),
         ("pyxis", "/images/a.sqsh", "/images/a.sqsh"),
     ],
 )

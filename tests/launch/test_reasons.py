@@ -100,7 +100,8 @@ def test_details_are_kept() -> None:
 @pytest.mark.parametrize(
     "text",
     ["Priority", "PartitionTimeLimit", "QOSMaxGRESPerUser", "PhaseOfTheMoon",
-     "ReqNodeNotAvail, UnavailableNodes:n[3-4]"],
+     "ReqNodeNotAvail, UnavailableNodes:n[3-4]", "a sentence, of which nothing is known",
+     "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"],
 )  # fmt: skip
 def test_what_was_made_of_a_reason_can_be_read_again(text: str) -> None:
     reason = read_reason(text)

@@ -60,15 +60,17 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_image(tmp_path_factory.mktemp("images") / "small")
 
 
-def write_job(home: Home, folder: Path, image: Path, key: int) -> Path:
+def write_job(
+    folder: Path, image: Path | str, key: int, kind: str = "charliecloud", **options: object
+) -> Path:
     """job.json, as a submission writes it."""
-    environment = Environment(kind="charliecloud", image=str(image), mounts=host_mounts())
+    environment = Environment(kind=kind, image=str(image), mounts=host_mounts())
     setting = find_setting(environment, Profile(), project=folder, work=folder, words=WORDS)
     wrapping = wrap(environment, Profile(), setting)
     assert all(one.is_fine for one in look(wrapping.checks))
     file = folder / "job.json"
     job = {"sweep": key, "launcher": list(wrapping.launcher), "folder": str(folder), "slots": 1}
-    file.write_text(json.dumps(job))
+    file.write_text(json.dumps({**job, **options}))
     return file
 
 
@@ -102,7 +104,7 @@ def test_a_trial_in_an_image_logs_to_the_embedded_server(
 ) -> None:
     folder = tmp_path / "my project"
     key, _ = make_sweep(runyard, folder, LOGS)
-    job = write_job(state_folder, folder, image, key)
+    job = write_job(folder, image, key)
     process = start_agent(state_folder, job, tmp_path / "local disk")
     said, _ = process.communicate(timeout=90)
     assert process.returncode == 0, said
@@ -128,7 +130,7 @@ def test_a_program_in_an_image_hears_that_it_is_to_save(
     ensure_server(state_folder)
     folder = tmp_path / "project"
     key, _ = make_sweep(runyard, folder, SAVES_WHEN_TOLD)
-    job = write_job(state_folder, folder, image, key)
+    job = write_job(folder, image, key)
     process = start_agent(state_folder, job, tmp_path / "local")
     try:
         until(lambda: list(folder.rglob("checkpoints/up")), "the program in its image", 180)
@@ -160,7 +162,7 @@ def test_a_program_that_is_not_python_runs_in_an_image(
         parameters={"steps": {"values": [8]}},
     )  # fmt: skip
     made = json.loads(runyard("sweep", "--no-run", "--json", str(file), cwd=folder).stdout)
-    job = write_job(state_folder, folder, image, made["key"])
+    job = write_job(folder, image, made["key"])
     process = start_agent(state_folder, job, tmp_path / "local disk")
     said, _ = process.communicate(timeout=180)
     (trial,) = api_of(state_folder).sweeps.trials(made["key"])
@@ -221,7 +223,7 @@ def test_libraries_of_a_user_base_are_found_in_an_image(
         "print(open('/in-the-image').read(), word)\n"
     )
     key, _ = make_sweep(runyard, folder, program, python)
-    job = write_job(state_folder, folder, image, key)
+    job = write_job(folder, image, key)
     process = start_agent(state_folder, job, tmp_path / "local")
     said, _ = process.communicate(timeout=180)
     assert process.returncode == 0, said

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from runyard.schedulers.inside import this_job
+from runyard.schedulers.slurm.facts import read_partitions
 from runyard.schedulers.slurm.live_usage import read_figures, running_tasks
 from runyard.train.placement import find_placement
-from tests.slurm.release_page import PAGE, page_text, read_results
+from tests.slurm.release_page import FLOWS, PAGE, RECORD, Result, page_text, read_results
 
 # 26.05, in a job's script: `env | grep SLURM_STEP`; SLURM_STEP_ID is not there before.
 BATCH_OF_26_05 = {
@@ -61,6 +62,26 @@ def test_a_step_whose_time_slurm_does_not_know_counts_nothing() -> None:
     """26.05 with PrologFlags=Contain: the time of `.extern` is 2^64 ms."""
     text = "7.extern|213503982334-14:25:51|0|1\n7.batch|00:00:10|1024K|1\n"
     assert read_figures(text) == {"7": (10.0, 1 << 20)}
+
+
+def test_a_partition_for_whole_nodes_in_each_releases_words() -> None:
+    """26.05 was seen to print both fields, OverSubscribe=NO beside Exclusive=NODE."""
+    rules = "PartitionName=old OverSubscribe=EXCLUSIVE\nPartitionName=shared OverSubscribe=NO\n"
+    rules += "PartitionName=new Exclusive=NODE OverSubscribe=NO\nPartitionName=one Exclusive=USER\n"
+    assert [one.name for one in read_partitions(rules) if one.is_exclusive] == ["old", "new"]
+
+
+def test_a_cell_says_that_the_long_forms_ran() -> None:
+    result = Result(
+        version="24.11.5", passed=4, skipped=0, failed=[], date="2026-11-18", commit="abc",
+        is_long=True,
+    )  # fmt: skip
+    assert "| chains | 4 of 4 (long, abc) |" in page_text({"24.11": {"chains": result}})
+
+
+def test_every_flow_has_its_tests() -> None:
+    files = [f"test_{name}.py" for names in FLOWS.values() for name in names]
+    assert not [name for name in files if not RECORD.with_name(name).exists()]
 
 
 def test_the_page_is_what_the_last_runs_found() -> None:

@@ -26,6 +26,8 @@ class ClusterSpec:
     partitions: tuple[str, ...] = ()
     """In place of main, high and short: each a name, and its rules as slurm.conf has them."""
     array_size: int = 1001
+    most_jobs: int = 0
+    """How many jobs Slurm knows at once, with those that ended a moment ago; 0: its own limit."""
     counts_memory: bool = True
     accounting: bool = True
     enforce: bool = False
@@ -205,7 +207,8 @@ def _processes(spec: ClusterSpec, site: ClusterSite) -> list[str]:
         "ReturnToService=2",
         f"KillWait={spec.kill_wait}",
         # Finished jobs stay visible to scontrol for as long as a test session may last.
-        "MinJobAge=3600",
+        f"MinJobAge={2 if spec.most_jobs else 3600}",
+        *([f"MaxJobCount={spec.most_jobs}"] if spec.most_jobs else []),
     ]
 
 
@@ -243,8 +246,9 @@ def resume_script(site: ClusterSite, path: str) -> str:
 #!/bin/sh
 export SLURM_CONF={site.folder}/slurm.conf PATH={path}
 while [ ! -e {site.power} ]; do sleep 0.1; done
+# --fork: else newer releases, which end this program's group after it, end the nodes too.
 for node in $(scontrol show hostnames "$1"); do
-  setsid slurmd -D -b -N "$node" </dev/null >/dev/null 2>&1 &
+  setsid --fork slurmd -D -b -N "$node" </dev/null >/dev/null 2>&1
 done
 """
 

@@ -21,21 +21,32 @@ FLOWS = {
     "reports": ("reports",),
     "server as a job": ("server_job",),
     "without accounting": ("without_accounting",),
+    "containers": ("container_ranks", "pyxis"),
+    "troubled site": ("troubled_site", "lost_answers"),
+    "elastic nodes": ("elastic_nodes",),
+    "stock agents": ("stock_agents",),
     "scheduler's contract": ("conformance", "wishes"),
     "the rig itself": ("cluster",),
 }
+# What `--long` sets: the long forms of the flows' tests.
+LONG_FORMS = {"RUNYARD_LONG_JOBS": "1", "RUNYARD_ALL_SLURM": "1"}
 _HEAD = """\
 # Slurm releases
 
 runyard's tests on real clusters of several releases of Slurm, each from the Debian that has it.
 The table is written by the run: `scripts/slurm_releases.py`; for a part of it
-`scripts/slurm_releases.py 26.05 --flow ranks`. `./test` runs the same flows on the Slurm that the
-machine has.
+`scripts/slurm_releases.py 26.05 --flow ranks`; `--long` adds the long forms. `./test` runs the same
+flows on the Slurm that the machine has.
 
 """
 
 
-class Result(TypedDict):
+class _Length(TypedDict, total=False):
+    is_long: bool
+    """Whether the long forms ran too."""
+
+
+class Result(_Length):
     """What one flow did on one release."""
 
     version: str
@@ -78,7 +89,7 @@ def page_text(results: dict[str, dict[str, Result]]) -> str:
 
 _LEGEND = """\
 A cell says how many tests passed, of how many that ran, and at which commit. Long forms stand
-behind [switches](design.md#proof) and are among the skipped.
+behind [switches](design.md#proof) and are among the skipped, except where a cell says "long".
 """
 _NOT_RUN = Result(version="", passed=0, skipped=0, failed=[], date="", commit="")
 
@@ -94,4 +105,5 @@ def _cell(result: Result | None) -> str:
     ran = result["passed"] + len(result["failed"])
     skipped = f", {result['skipped']} skipped" if result["skipped"] else ""
     mark = "" if not result["failed"] else " **failed**"
-    return f"{result['passed']} of {ran}{skipped}{mark} ({result['commit']})"
+    length = "long, " if result.get("is_long") else ""
+    return f"{result['passed']} of {ran}{skipped}{mark} ({length}{result['commit']})"

@@ -90,11 +90,14 @@ def test_a_maintenance_is_said_and_links_fit_in_before_it(yard: Yard) -> None:
     try:
         alone = yard.type("submit", "--time", "10m", "--dry-run", "--", *WORDS)
         assert "a maintenance (cleaning) lasts from" in alone.stderr
-        assert re.search(r"before it with --time [56]m or less", alone.stderr)
+        assert re.search(r"before it with --time [1-6]m or less", alone.stderr)
         said = submit(yard, "array", "--chain", "3", "--time", "10m")
         until(lambda: starts(yard, said), "it began before")
         record = yard.cluster.show_job(f"{said['jobs'][0]['job_id']}_1")[0]
-        assert record["TimeLimit"] in ("00:02:00", "00:03:00")
+        # How much is left of six minutes is a matter of how busy the machine is.
+        maintenance = yard.cluster.run("scontrol", "--oneliner", "show", "reservation").stdout
+        (begin,) = re.findall(r"StartTime=(\S+)", maintenance)
+        assert record["EndTime"] <= begin
         cut(yard, said, 0)
         cut(yard, said, 1)
         yard.ended(said["sweep"], 180)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,6 +34,22 @@ def project_of(tmp_path: Path) -> Path:
     sweep = {"program": "train.py", "method": "grid", "parameters": {"lr": {"values": [1, 2, 3]}}}
     (folder / "sweep.yaml").write_text(json.dumps(sweep))
     return folder
+
+
+@contextlib.contextmanager
+def submitting(yard: Yard, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A command that is typed while other things happen."""
+    path = f"{Path(sys.executable).parent}:{yard.cluster.env['PATH']}"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "runyard", *words], cwd=yard.project, text=True,
+        env={**os.environ, **yard.cluster.env, "PATH": path},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_what_a_limit_keeps_out_is_sent_when_there_is_room(
@@ -77,6 +98,24 @@ def test_what_a_limit_keeps_out_is_sent_when_there_is_room(
         assert said["held"] == 7 - sum(job["tasks"] for job in said["jobs"]) > 0
         assert yard.ended(said["sweep"], seconds=180)["counts"]["finished"] == 7
         cluster.run("sacctmgr", "--immediate", "modify", *whose, "set", "grpsubmitjobs=-1")
+
+
+def test_a_slurm_that_knows_too_many_jobs_takes_one_later(
+    state_folder: Home, make_slurm_cluster: MakeCluster, tmp_path: Path
+) -> None:
+    """Jobs of all users count. sbatch itself tries again for two minutes."""
+    cluster = make_slurm_cluster(replace(SMALL, accounting=False, most_jobs=4))
+    yard = Yard(state_folder, cluster, project_of(tmp_path))
+    others = [cluster.submit("true", "--hold") for _ in range(3)]
+    with submitting(yard, "submit", "--json", "--", "true") as typed:
+        assert typed.stderr is not None
+        # What else it says comes before.
+        while "waiting for Slurm's `sbatch` to answer" not in (said := typed.stderr.readline()):
+            assert said, "it ended before it said that it waits"
+        cluster.run("scancel", *others)
+        out, complaints = typed.communicate(timeout=300)
+    assert typed.returncode == 0, complaints
+    assert yard.ended(json.loads(out)["sweep"])["counts"]["finished"] == 1
 
 
 def test_without_slurm_the_way_to_run_here_is_told(state_folder: Home, tmp_path: Path) -> None:

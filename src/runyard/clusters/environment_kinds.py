@@ -2,6 +2,6 @@
 
 ENVIRONMENT_KINDS = (
     "none", "venv", "uv", "conda", "pixi", "modules",
-    "apptainer", "shifter", "podman-hpc", "pyxis", "charliecloud",
+    "apptainer", "shifter", "podman-hpc", "podman", "pyxis", "charliecloud",
 )  # fmt: skip
 CONTAINER_KINDS = ENVIRONMENT_KINDS[6:]

@@ -22,6 +22,7 @@ CONTAINER_PROGRAMS = {
     "singularity": "apptainer",
     "shifter": "shifter",
     "podman-hpc": "podman-hpc",
+    "podman": "podman",
     "enroot": "pyxis",
     "ch-run": "charliecloud",
 }

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from runyard.errors import RunyardError, StateError
 from runyard.home import write_whole
 from runyard.launch.builds import Build
+from runyard.launch.containers import CONTAINERS
 from runyard.launch.own_jobs import OwnJob, own_script, submit_own
 from runyard.launch.shell_words import quote
 from runyard.locks import FolderLock
@@ -54,8 +55,8 @@ class Builder:
 
 
 def is_built(build: Build) -> bool:
-    named = build.kind in ("shifter", "podman-hpc", "charliecloud")  # Known by name, no file.
-    return build.marker.exists() and (named or build.folder.exists())
+    has_file = build.kind not in CONTAINERS or not CONTAINERS[build.kind].has_names
+    return build.marker.exists() and (not has_file or build.folder.exists())
 
 
 def build_here(build: Build, say: Callable[[str], None], *, shell: str = "/bin/bash") -> None:

@@ -33,6 +33,8 @@ class Container:
     """Whether /tmp has to be mounted."""
     pull: tuple[str, ...] = ()
     """Fetches `{image}` before any job needs it, to `{file}` where it becomes a file."""
+    has_names: bool = False
+    """Whether a fetched image is known by its name, and is no file of ours."""
     look: tuple[str, ...] = ()
     """Runs a command in `{image}` where jobs are submitted, where that can be done."""
 
@@ -75,8 +77,34 @@ export APPTAINER_NO_EVAL=1 SINGULARITY_NO_EVAL=1"""
 # By name: the values are those around it.
 _CARRY_BY_NAME = """
 for name in $names; do set -- "--env=$name" "$@"; done"""
+# By name as well, in one word. The program is started by a step within the step: the scheduler sets
+# its own numbers and GPUs there, so those of our surroundings have a second name until then.
 _CARRY_BY_LIST = """
-list=$(echo $names | tr ' ' ,)"""
+kept=
+for name in $names; do
+  case $name in {patterns})
+    eval "export RUNYARD_KEPT_$name=\\"\\$$name\\""
+    kept="$kept $name";;
+  esac
+done
+export RUNYARD_KEPT="$kept"
+list=$(echo $names RUNYARD_KEPT $(printf 'RUNYARD_KEPT_%s ' $kept) | tr ' ' ,)
+set -- /bin/sh -c {restore} runyard-restore "$@"
+"""
+_GPU_NAMES = (
+    "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL",
+)  # fmt: skip
+# In the image: what the inner step set goes, and what was kept has its own name again.
+_RESTORE = """\
+unset $(env | grep -oE '^({prefixes})[A-Za-z0-9_]*')
+for name in $RUNYARD_KEPT; do
+  eval "export $name=\\"\\$RUNYARD_KEPT_$name\\""
+  unset "RUNYARD_KEPT_$name"
+done
+unset RUNYARD_KEPT
+exec "$@"
+"""
 # By a file in the box that only we can read.
 _CARRY_BY_FILE = """
 ( umask 077; : >"$box/variables" )
@@ -107,15 +135,22 @@ def _start_shifter(box: Box) -> str:
     )
 
 
-def _start_podman(box: Box) -> str:
-    return (
-        f"exec podman-hpc run --rm{_gpu(box, '--gpu')} --network=host --entrypoint=/bin/sh "
-        f'--workdir={quote(box.work)} "$@"'
-    )
+def _start_podman(program: str, gpu_flag: str) -> Callable[[Box], str]:
+    def start(box: Box) -> str:
+        return (
+            f"exec {program} run --rm{_gpu(box, gpu_flag)} --network=host --entrypoint=/bin/sh "
+            f'--workdir={quote(box.work)} "$@"'
+        )
+
+    return start
 
 
 def _start_pyxis(box: Box) -> str:
+    handed_on = box.words.handed_on
+    patterns = "|".join((*(f"{prefix}*" for prefix in (*handed_on, "PMI")), *_GPU_NAMES))
+    restore = quote(_RESTORE.format(prefixes="|".join(handed_on)))
     return (
+        f"{_CARRY_BY_LIST.format(patterns=patterns, restore=restore).strip()}\n"
         # On the node that it is called on: ranks are on all of them.
         f'exec srun --nodes=1 --ntasks=1 --overlap --nodelist="${box.words.node}" '
         '--export="$list" --container-image="$image" '
@@ -163,6 +198,7 @@ CONTAINERS: Mapping[str, Container] = {
             start=_start_shifter,
             look=("--image={image}",),
             pull=("shifterimg", "pull", "{image}"),
+            has_names=True,
         ),
         Container(
             name="podman-hpc",
@@ -171,16 +207,29 @@ CONTAINERS: Mapping[str, Container] = {
             # Its entry point is the shell that stands first in the command.
             image_word='shift; set -- "$image" "$@"',
             carry=_CARRY_BY_NAME,
-            start=_start_podman,
+            start=_start_podman("podman-hpc", "--gpu"),
             look=("run", "--rm", "{image}"),
             pull=("podman-hpc", "pull", "{image}"),
+            has_names=True,
+        ),
+        Container(
+            name="podman",
+            programs=("podman",),
+            install="install the package podman, or ask the site for it",
+            image_word='shift; set -- "$image" "$@"',
+            carry=_CARRY_BY_NAME,
+            # As NVIDIA's container toolkit names all GPUs (CDI).
+            start=_start_podman("podman", "--device=nvidia.com/gpu=all"),
+            look=("run", "--rm", "{image}"),
+            pull=("podman", "pull", "{image}"),
+            has_names=True,
         ),
         Container(
             name="pyxis",
             programs=("srun",),
             install="pyxis is a part of Slurm, at sites that have it",
             mount='mounts="$from:$to$mode,${mounts:-}"',
-            carry=_CARRY_BY_LIST,
+            carry="",
             start=_start_pyxis,
             pull=("enroot", "import", "--output", "{file}", "{image}"),
         ),
@@ -196,6 +245,7 @@ CONTAINERS: Mapping[str, Container] = {
             start=_start_charliecloud,
             look=("{image}", "--"),
             pull=("ch-image", "pull", "{image}"),
+            has_names=True,
         ),
     )
 }

@@ -90,8 +90,8 @@ def plan_environment(
         return replace(setting, found=str(source)), build
     if environment.kind == "pixi":
         return setting, build
-    if environment.kind in ("shifter", "podman-hpc", "charliecloud"):
-        return setting, build  # Fetched, the image is known by its name.
+    if environment.kind in CONTAINERS and CONTAINERS[environment.kind].has_names:
+        return setting, build
     return replace(setting, found=str(build.folder)), build
 
 

@@ -201,7 +201,9 @@ def read_partitions(text: str) -> Iterator[Partition]:
             longest=read_span(told.get("MaxTime")),
             most_nodes=read_whole(told.get("MaxNodes")),
             memory_per_cpu=read_whole(told.get("DefMemPerCPU")),
-            is_exclusive=told.get("OverSubscribe") == "EXCLUSIVE",
+            # 26.05 takes OverSubscribe=EXCLUSIVE and shows Exclusive=NODE instead.
+            is_exclusive=told.get("Exclusive") == "NODE"
+            or told.get("OverSubscribe") == "EXCLUSIVE",
             preempt_mode=told.get("PreemptMode"),
             grace=float(read_whole(told.get("GraceTime")) or 0) or None,
             accounts=() if accounts == "ALL" else tuple(accounts.split(",")),

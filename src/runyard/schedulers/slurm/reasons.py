@@ -42,6 +42,11 @@ _TABLE: Mapping[str, tuple[str, str]] = {
         "a node that it needs is in use, down, or kept for a maintenance",
         "a shorter --time may fit in before a maintenance; naming no nodes helps too",
     ),
+    # A sentence, where all nodes that would do are out of service or promised to others.
+    "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions": (
+        "no node that it could use is in service now: all are down, drained or promised to others",
+        "wait, or name another --partition; `sinfo -R` shows why nodes are out of service",
+    ),
     "NodeDown": ("a node that it needs is down", "do not name that node, or wait for it"),
     "NodesDown": ("nodes that it needs are down", "do not name these nodes, or wait for them"),
     "PartitionDown": ("its partition takes no jobs now", "wait, or name another --partition"),
@@ -152,11 +157,11 @@ def read_reason(text: str | None) -> Reason | None:
     bare = (text or "").strip().strip("()")
     if bare in ("", "None", "N/A", "null"):
         return None
-    told = re.fullmatch(r"(\w+): (.*)", bare, re.DOTALL)
+    told = re.fullmatch(r"([^:]+): (.*)", bare, re.DOTALL)
     if told is not None and (known := read_reason(told[1])) is not None:
         return Reason(told[1], told[2].removesuffix(f"; {known.mend}"), known.mend)
     # Details follow a comma: ReqNodeNotAvail, UnavailableNodes:n[3-4].
-    word, _, more = bare.partition(",")
+    word, _, more = (bare, "", "") if bare in _TABLE else bare.partition(",")
     word = word.strip()
     if word in _TABLE:
         says, mend = _TABLE[word]

@@ -74,5 +74,21 @@ let_in "$box/tmp" /tmp "" && mounts="$from:$to$mode,${mounts:-}"
 export HOME="$box/home" TMPDIR=/tmp
 names=$(awk 'BEGIN { for (name in ENVIRON)
   if (name ~ /^[A-Za-z_][A-Za-z0-9_]*$/ && name ~ /^WANDB_|^RUNYARD_|^SLURM|^PMI|^NCCL_|^GLOO_|^TORCH_NCCL_|^CUDA_VISIBLE_DEVICES$|^CUDA_DEVICE_ORDER$|^CUDA_MPS_PIPE_DIRECTORY$|^CUDA_MPS_LOG_DIRECTORY$|^CUDA_MPS_ACTIVE_THREAD_PERCENTAGE$|^NVIDIA_VISIBLE_DEVICES$|^ROCR_VISIBLE_DEVICES$|^HIP_VISIBLE_DEVICES$|^GPU_DEVICE_ORDINAL$|^OMP_NUM_THREADS$|^RANK$|^WORLD_RANK$|^WORLD_SIZE$|^LOCAL_RANK$|^LOCAL_WORLD_SIZE$|^NODE_RANK$|^MASTER_ADDR$|^MASTER_PORT$|^JAX_COORDINATOR_ADDRESS$|^source_dir$|^project_name$|^scratch_dir$|^exp_name$|^data_dir$|^PYTHONUNBUFFERED$|^PYTHONUSERBASE$|^XLA_FLAGS$|^XLA_PYTHON_CLIENT_MEM_FRACTION$|^XLA_PYTHON_CLIENT_PREALLOCATE$|^http_proxy$|^https_proxy$|^HTTP_PROXY$|^HTTPS_PROXY$|^no_proxy$|^NO_PROXY$|^TZ$|^LANG$|^HOME$|^TMPDIR$|^work_dir$|^db_dir$|^MINE$/) print name }')
-list=$(echo $names | tr ' ' ,)
+kept=
+for name in $names; do
+  case $name in SLURM*|PMI*|CUDA_VISIBLE_DEVICES|NVIDIA_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL)
+    eval "export RUNYARD_KEPT_$name=\"\$$name\""
+    kept="$kept $name";;
+  esac
+done
+export RUNYARD_KEPT="$kept"
+list=$(echo $names RUNYARD_KEPT $(printf 'RUNYARD_KEPT_%s ' $kept) | tr ' ' ,)
+set -- /bin/sh -c 'unset $(env | grep -oE '"'"'^(SLURM)[A-Za-z0-9_]*'"'"')
+for name in $RUNYARD_KEPT; do
+  eval "export $name=\"\$RUNYARD_KEPT_$name\""
+  unset "RUNYARD_KEPT_$name"
+done
+unset RUNYARD_KEPT
+exec "$@"
+' runyard-restore "$@"
 exec srun --nodes=1 --ntasks=1 --overlap --nodelist="$SLURMD_NODENAME" --export="$list" --container-image="$image" --container-mounts="${mounts%,}" --container-workdir='/p/my project' --no-container-mount-home --container-env="$list" "$@"

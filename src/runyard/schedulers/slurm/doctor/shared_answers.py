@@ -25,10 +25,10 @@ _SETTINGS = frozenset({
 })  # fmt: skip
 _RULES = frozenset({
     "PartitionName", "AllowAccounts", "AllowQos", "QoS", "DefMemPerCPU", "DefMemPerNode", "Default",
-    "DefaultTime", "ExclusiveUser", "GraceTime", "Hidden", "JobDefaults", "LLN", "MaxCPUsPerNode",
-    "MaxMemPerCPU", "MaxMemPerNode", "MaxNodes", "MaxTime", "MinNodes", "OverSubscribe",
-    "OverTimeLimit", "PreemptMode", "PriorityTier", "ReqResv", "RootOnly", "State", "TRES",
-    "TotalCPUs", "TotalNodes",
+    "DefaultTime", "Exclusive", "ExclusiveUser", "GraceTime", "Hidden", "JobDefaults", "LLN",
+    "MaxCPUsPerNode", "MaxMemPerCPU", "MaxMemPerNode", "MaxNodes", "MaxTime", "MinNodes",
+    "OverSubscribe", "OverTimeLimit", "PreemptMode", "PriorityTier", "ReqResv", "RootOnly", "State",
+    "TRES", "TotalCPUs", "TotalNodes",
 })  # fmt: skip
 _KINDS = {"PartitionName": "partition", "AllowAccounts": "account"}
 _KINDS |= {"AllowQos": "qos", "QoS": "qos", "ClusterName": "cluster"}

@@ -1,0 +1,75 @@
+"""The real podman, for tests: its images and containers in a folder of theirs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.environments import skip_or_fail
+from tests.live.small_image import make_folders
+from tests.packages import require
+
+IMAGE = "localhost/small"
+# Limits that need no privilege: podman's own are above those that a container's root may set.
+_CONF = """\
+[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+"""
+_STORAGE = """\
+[storage]
+driver = "overlay"
+graphroot = "{folder}/images"
+runroot = "{folder}/run"
+"""
+
+
+@dataclass(frozen=True)
+class Podman:
+    """Where it is set up, and the variables that say so."""
+
+    environ: dict[str, str]
+
+    def run(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["podman", *words], env={**os.environ, **self.environ}, check=check,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        )  # fmt: skip
+
+    def containers(self) -> list[str]:
+        """All there are, also those that have ended."""
+        return self.run("ps", "--all", "--quiet").stdout.split()
+
+
+@contextlib.contextmanager
+def open_podman(folder: Path) -> Iterator[Podman]:
+    """With an image of a few folders; afterwards no container and no mount is left."""
+    require("podman", "runc")
+    (folder / "containers.conf").write_text(_CONF)
+    (folder / "storage.conf").write_text(_STORAGE.format(folder=folder))
+    podman = Podman(
+        {
+            "CONTAINERS_CONF": str(folder / "containers.conf"),
+            "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf"),
+        }
+    )
+    subprocess.run(
+        ["tar", "-C", make_folders(folder / "small"), "-cf", folder / "small.tar", "."], check=True
+    )
+    podman.run("import", str(folder / "small.tar"), IMAGE)
+    tried = podman.run("run", "--rm", "--volume=/usr:/usr", IMAGE, "/bin/true", check=False)
+    if tried.returncode:
+        skip_or_fail(f"podman cannot run containers here: {tried.stderr.strip()}")
+    try:
+        yield podman
+    finally:
+        podman.run("rm", "--all", "--force", "--time=0", check=False)
+        podman.run("rmi", "--all", "--force", check=False)
+        for name in ("images/overlay", "run"):
+            subprocess.run(["umount", "-l", folder / name], capture_output=True, check=False)
