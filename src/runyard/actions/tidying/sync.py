@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runyard.client.api import Api
-from runyard.client.client_log import copy_whole_records, read_log
+from runyard.client.client_log import copy_complete, is_complete, read_log
 from runyard.client.environment import wandb_environment
 from runyard.client.owed import Record, find_records
 from runyard.client.roots import trust_of
@@ -163,12 +163,13 @@ def _is_empty(record: Record) -> bool:
 
 @contextlib.contextmanager
 def _whole_log(record: Record) -> Iterator[Path]:
-    """The folder to send: the record's own, or where its log is damaged a copy without the damage.
+    """The folder to send: the record's own, or a copy whose log is complete.
 
-    Clients refuse a log that ends in the middle of a record, which is what a killed one leaves.
+    A killed client leaves a log that ends in the middle of a record and has no exit. Clients refuse
+    such a log, or send it and do not count it as sent.
     """
     logs = sorted(record.folder.glob("*.wandb"))
-    if all(entry is not None for path in logs for entry in read_log(path)):
+    if all(is_complete(path) for path in logs):
         yield record.folder
         return
     with tempfile.TemporaryDirectory(prefix="runyard-sync-") as temporary:
@@ -177,7 +178,7 @@ def _whole_log(record: Record) -> Iterator[Path]:
         copy.mkdir()
         for path in record.folder.iterdir():
             if path in logs:
-                copy_whole_records(path, copy / path.name)
+                copy_complete(path, copy / path.name)
             elif path.is_dir():  # Files that the run has saved.
                 (copy / path.name).symlink_to(path.resolve())
         yield copy
