@@ -25,6 +25,7 @@ REASONS = {
     "test_wandb_artifact_init_config": _INTERNET,
     "test_storage_policy_storage_region_not_available": "it wants a region of W&B's cloud refused; "
     "here regions mean nothing, and any is taken",
+    "test_client_sharp": "it builds a C# program from other folders of their repository",
     "test_organization_by_name": "organizations belong to W&B's cloud",
     "test_syncs_resumed_run": "it looks at the numbers with which the client sends its rows, and "
     "wants those of a server that appends to an id that is used again; what is stored in the end "

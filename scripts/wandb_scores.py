@@ -88,8 +88,8 @@ def count_second_try(scores: Scores, report: Path) -> None:
 def _cases(report: Path) -> Iterator[_Case]:
     for element in ElementTree.parse(report).iter("testcase"):  # noqa: S314 (pytest wrote it)
         name, place = element.get("name", "?"), element.get("classname", "")
-        file = element.get("file", "").removeprefix("tests/system_tests/")
-        # A file that could not be imported has only a name.
+        # A file that could not be imported has only a name, and no test that could be tried again.
+        file = element.get("file", "").removeprefix("tests/system_tests/") if place else ""
         place = (place or name).removeprefix("tests.system_tests.")
         kind = place.removeprefix(file.removesuffix(".py").replace("/", ".")).strip(".")
         node = "::".join(filter(None, (file, kind.replace(".", "::"), name))) if file else ""

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,9 @@ from runyard.home import Home, read_discovery
 from runyard.locks import FolderLock
 
 _OPTIONS = ("--include-online", "--include-synced")
+# 0.16 may name the port of its service before it listens there; the next start is likely to work.
+_START_FAILED = "Connection to wandb service failed"
+_STARTS = 3
 
 
 @dataclass(frozen=True)
@@ -132,28 +135,44 @@ def _send(home: Home, record: Record, key: str, folder: Path) -> str | None:
         }
         environment |= wandb_environment(discovery.url, key, environment)
         environment |= trust_of(home, discovery, environment)
+        words = [*command, "sync", *_OPTIONS, *_whose(record), str(folder)]
         try:
-            done = subprocess.run(
-                [*command, "sync", *_OPTIONS, *_whose(record), str(folder)],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                check=False,
-            )
+            for _ in range(_STARTS):
+                code, output = _call(words, environment)
+                if _START_FAILED not in output:
+                    break
         except OSError as error:
             last = str(error)
             continue
-        output = (done.stdout + done.stderr).strip()
         # Some versions end with 0 whatever happens; all mark what they have sent.
-        if done.returncode == 0 and any(folder.glob("*.synced")):
+        if code == 0 and any(folder.glob("*.synced")):
             for mark in () if record.is_alive else folder.glob("*.synced"):
                 (record.folder / mark.name).touch()
             record.mark_synced()
             return None
-        last = output.splitlines()[-1] if output else f"wandb sync ended with {done.returncode}"
+        last = output.splitlines()[-1] if output else f"wandb sync ended with {code}"
     return last
+
+
+def _call(words: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
+    """A client's exit code and what it printed.
+
+    No pipe: the service of a client that failed at its start lives on, and would hold it open.
+    """
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        done = subprocess.run(
+            words,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+            check=False,
+        )
+        printed = b""
+        for file in (output, errors):
+            file.seek(0)
+            printed += file.read()
+    return done.returncode, printed.decode(errors="replace").strip()
 
 
 def _is_empty(record: Record) -> bool:
