@@ -21,7 +21,7 @@ starts = folder.parent / "starts"
 with starts.open("a") as file:
     file.write("x")
 if len(starts.read_text()) <= int(sys.argv[1]):
-    service = subprocess.Popen(["sleep", "30"])
+    service = subprocess.Popen(["sh", "-c", 'sleep 30; touch "$0"', folder.parent / "awaited"])
     with (folder.parent / "services").open("a") as file:
         print(service.pid, file=file)
     print("Connection to wandb service failed: refused", file=sys.stderr)
@@ -45,7 +45,8 @@ def test_a_client_whose_service_does_not_start_is_called_again_and_its_service_n
     message = sync.sync_record(Home(tmp_path / "state"), record, "key")
     services = (tmp_path / "services").read_text().split()
     for service in services:
-        os.kill(int(service), signal.SIGKILL)  # It still lives, or there is none to kill.
+        os.kill(int(service), signal.SIGKILL)
+    assert not (tmp_path / "awaited").exists()
     if failures == 1:
         assert message is None
         assert record.is_synced
