@@ -63,6 +63,16 @@ def test_a_whole_log_is_read_and_written_as_it_is(
     assert (tmp_path / "copy.wandb").read_bytes() == log.read_bytes()
 
 
+def test_a_record_may_begin_at_any_distance_from_the_end_of_a_block(tmp_path: Path) -> None:
+    log, copy = tmp_path / "log.wandb", tmp_path / "copy.wandb"
+    for size in range(32_730, 32_770):  # From room for a small record to none for a header.
+        records = [b"\x08" * size, b"a record", EXIT]
+        log.write_bytes(HEADER + _framed(records))
+        copy_complete(log, copy)
+        assert copy.read_bytes() == log.read_bytes(), size
+        assert list(read_log(copy)) == records
+
+
 def test_cut_off_at_any_place_every_record_before_it_is_there(
     log: Path, records: list[bytes], tmp_path: Path
 ) -> None:

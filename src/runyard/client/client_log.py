@@ -128,19 +128,18 @@ def _varint(data: bytes, place: int) -> tuple[int, int]:
 def _framed(record: bytes, place: int) -> bytes:
     """A record with its headers, for that place of a file."""
     data = bytearray()
-    begin = 0
-    while begin < len(record) or not begin:
+    begin, is_first, is_last = 0, True, False
+    while not is_last:
         room = _BLOCK - (place + len(data)) % _BLOCK
         if room < _HEADER:
             data += bytes(room)
             room = _BLOCK
         body = record[begin : begin + room - _HEADER]
-        is_first, is_last = begin == 0, begin + len(body) == len(record)
+        is_last = begin + len(body) == len(record)
         kind = (_FULL if is_last else _FIRST) if is_first else (_LAST if is_last else _MIDDLE)
         data += _checksum(kind, body) + len(body).to_bytes(2, "little") + bytes([kind]) + body
-        begin += len(body)
-        if is_last:
-            break
+        # With room for a header alone, the first piece is empty and the next one is not the first.
+        begin, is_first = begin + len(body), False
     return bytes(data)
 
 
