@@ -21,6 +21,7 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -54,13 +55,15 @@ _MORE = (
 _EXTRAS = (
     "torch==2.13.0+cpu" if sys.platform == "linux" else "torch==2.13.0", "sweeps", "catboost",
     "dspy", "jax", "jupyter_server", "keras", "lightning", "metaflow", "stable-baselines3",
-    "tensorboardX", "tensorflow", "xgboost",
+    "tensorboardX", "tensorflow", "xgboost", "cwsandbox==0.26.0",
 )  # fmt: skip
 _HOME = CACHE / "wandb-system-tests"
 
 
 def main() -> int:
     args, for_pytest = _arguments()
+    # A shell's job in the background ignores Ctrl-C, which tests of theirs send to their programs.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     client = args.client or read_version(args.checkout)
     results = _HOME / "results" / client
     if args.files:
