@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 # Groups of tests for what this server has not.
 NOT_BUILT = {
     "test_launch": "W&B Launch (queues, agents that build images) is not built: jobs go to Slurm "
@@ -23,8 +25,26 @@ REASONS = {
     "test_wandb_artifact_init_config": _INTERNET,
     "test_storage_policy_storage_region_not_available": "it wants a region of W&B's cloud refused; "
     "here regions mean nothing, and any is taken",
+    "test_client_sharp": "it builds a C# program from other folders of their repository",
     "test_organization_by_name": "organizations belong to W&B's cloud",
     "test_syncs_resumed_run": "it looks at the numbers with which the client sends its rows, and "
     "wants those of a server that appends to an id that is used again; what is stored in the end "
     "is the three rows that it wants",
 }
+
+
+# By words of the failure, where no test's name says it: the first that fits.
+BY_WORDS = (
+    (
+        r"AttributeError: (module|type object) '[\w.]*[Ww]andb[\w.]*' has no attribute",
+        "it uses a function or a class of the client's that is not in this release",
+    ),
+)
+
+
+def explain(test: str, text: str) -> str | None:
+    """Why a test failed, in our words; None where we do not know more than its text says."""
+    by_name = REASONS.get(test.partition("[")[0])
+    if by_name is not None:
+        return by_name
+    return next((reason for words, reason in BY_WORDS if re.search(words, text)), None)

@@ -9,32 +9,41 @@ Nothing of theirs is kept here or changed there: their `tests` folder is copied 
 for their server tool, into a temporary folder. The client is the release of the checkout's version
 from the package registry (`--client` names another one), in an environment of its own below
 `.cache`. A group is a folder of their tests; each has a fresh server, and its result is kept below
-`.cache` too. `--write-docs` writes the results of all groups, from now and from before, into
+`.cache` too. What fails for no reason that `wandb_reasons.py` knows is run a second time: some
+tests need a quiet machine, some a process in which certain others of theirs did not run.
+`--write-docs` writes the results of all groups, from now and from before, into
 docs/wandb-compatibility.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
 from tests.environments import CACHE, Missing, ensure, pip_install  # noqa: E402
 from tests.wandb_clients.page import put_section  # noqa: E402
-from wandb_reasons import NOT_BUILT, REASONS  # noqa: E402
+from wandb_scores import (  # noqa: E402
+    Scores,
+    count_second_try,
+    describe,
+    read_report,
+    read_results,
+    table,
+    unexplained,
+    write_result,
+)
 
 # What their tests import besides what their own list of test requirements names.
 _MORE = (
@@ -46,25 +55,15 @@ _MORE = (
 _EXTRAS = (
     "torch==2.13.0+cpu" if sys.platform == "linux" else "torch==2.13.0", "sweeps", "catboost",
     "dspy", "jax", "jupyter_server", "keras", "lightning", "metaflow", "stable-baselines3",
-    "tensorboardX", "tensorflow", "xgboost",
+    "tensorboardX", "tensorflow", "xgboost", "cwsandbox==0.26.0",
 )  # fmt: skip
 _HOME = CACHE / "wandb-system-tests"
 
 
-@dataclass
-class Score:
-    """How one file of theirs went."""
-
-    passed: int = 0
-    skipped: int = 0
-    failed: dict[str, str] = field(default_factory=dict)  # test → reason
-
-
-Scores = dict[str, Score]
-
-
 def main() -> int:
     args, for_pytest = _arguments()
+    # A shell's job in the background ignores Ctrl-C, which tests of theirs send to their programs.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     client = args.client or read_version(args.checkout)
     results = _HOME / "results" / client
     if args.files:
@@ -75,7 +74,8 @@ def main() -> int:
         print("\n".join(describe(scores)), flush=True)
         write_result(results, group, scores)
     if args.write_docs:
-        put_section(f"system tests {client}", table(client, read_results(results)))
+        tests = written_version(args.checkout)
+        put_section(f"system tests {client}", table(client, tests, read_results(results)))
     return 0
 
 
@@ -95,19 +95,25 @@ def _arguments() -> tuple[argparse.Namespace, list[str]]:
     return parser.parse_args(words[:split]), words[split + 1 :]
 
 
-def read_version(checkout: Path) -> str:
-    """The release of the checkout."""
+def written_version(checkout: Path) -> str:
+    """The version that the checkout's own files name."""
     text = (checkout / "wandb" / "__init__.py").read_text()
     match = re.search(r'^__version__ = "([^"]+)"', text, re.MULTILINE)
     if match is None:
         raise SystemExit(f"{checkout} is no checkout of wandb's repository")
-    if "dev" in match[1]:
+    return match[1]
+
+
+def read_version(checkout: Path) -> str:
+    """The release of the checkout."""
+    version = written_version(checkout)
+    if "dev" in version:
         raise SystemExit(
-            f"{checkout} is at {match[1]}, which is no release\n"
+            f"{checkout} is at {version}, which is no release\n"
             f"  try:  --client 0.… (a release that is no older), or\n"
             f"        git -C {checkout} tag, then check out the newest v0.…"
         )
-    return match[1]
+    return version
 
 
 def groups(checkout: Path) -> list[str]:
@@ -132,7 +138,12 @@ def run(
             report = Path(folder) / "report.xml"
             words = ["-n", str(args.workers), *for_pytest]
             run_pytest(python, place, files, report, args.log, words)
-        return read_report(report)
+            scores = read_report(report)
+            if again := unexplained(report):
+                report = Path(folder) / "second.xml"
+                run_pytest(python, place, again, report, args.log, ["-n", "1", *for_pytest])
+                count_second_try(scores, report)
+        return scores
 
 
 def ensure_environment(checkout: Path, version: str) -> Path:
@@ -194,113 +205,18 @@ def run_pytest(
     # Theirs is a minute, which a busy machine needs for an import.
     words = ["-q", "-p", "no:cacheprovider", f"--junitxml={report}", "--timeout=180"]
     paths = [f"tests/system_tests/{name}" for name in files]
-    done = subprocess.run(
-        [str(python), "-m", "pytest", *words, *more, *paths],
-        cwd=place,
-        env={**kept, "PATH": f"{python.parent}{os.pathsep}{kept['PATH']}"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    log.write_bytes(done.stdout)
+    # With the file of each test, which it is named by for a second try.
+    words += ["-o", "junit_family=xunit1"]
+    with log.open("ab") as output:
+        subprocess.run(
+            [str(python), "-m", "pytest", *words, *more, *paths],
+            cwd=place,
+            env={**kept, "PATH": f"{python.parent}{os.pathsep}{kept['PATH']}"},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
     if not report.exists():
-        raise SystemExit(done.stdout.decode(errors="replace")[-3000:])
-
-
-def read_report(report: Path) -> Scores:
-    """Scores by file."""
-    scores: Scores = {}
-    for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314 (pytest wrote it)
-        name, place = case.get("name", "?"), case.get("classname", "")
-        # A file that could not be imported has only a name.
-        place = (place or name).removeprefix("tests.system_tests.")
-        score = scores.setdefault(place, Score())
-        trouble = case.find("failure")
-        if trouble is None:
-            trouble = case.find("error")
-        if trouble is not None:
-            score.failed[name] = REASONS.get(name.partition("[")[0]) or _reason(trouble)
-        elif case.find("skipped") is not None:
-            score.skipped += 1
-        else:
-            score.passed += 1
-    return dict(sorted(scores.items()))
-
-
-def _reason(trouble: ElementTree.Element) -> str:
-    message = (trouble.get("message") or "").strip()
-    if message == "collection failure":
-        message = ((trouble.text or "").strip().splitlines() or [message])[-1].lstrip("E ")
-    lines = (message or trouble.text or "?").strip().splitlines()
-    text = " ".join(line.strip() for line in lines[:3])[:300]
-    # Addresses and the tests' users differ from run to run.
-    text = re.sub(r"0x[0-9a-f]{6,}", "0x…", text)
-    return re.sub(r"\b(user|team|org)([_-]\w+)-[0-9a-z]{12,40}\b", r"\1\2-…", text)
-
-
-def write_result(results: Path, group: str, scores: Scores) -> None:
-    results.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({place: asdict(score) for place, score in scores.items()}, indent=1)
-    (results / f"{group}.json").write_text(text)
-
-
-def read_results(results: Path) -> dict[str, Scores]:
-    """Scores by group, as far as the groups were run."""
-    return {
-        path.stem: {name: Score(**score) for name, score in json.loads(path.read_text()).items()}
-        for path in sorted(results.glob("*.json"))
-    }
-
-
-def describe(scores: Scores) -> list[str]:
-    lines = []
-    for place, score in scores.items():
-        count = score.passed + len(score.failed)
-        lines.append(f"{place:<40} {score.passed:>4} of {count}, {score.skipped} skipped")
-        lines += [f"    {test}: {reason}" for test, reason in score.failed.items()]
-    passed, count, _ = total(scores)
-    return [*lines, f"{'together':<40} {passed:>4} of {count}"]
-
-
-def total(scores: Scores) -> tuple[int, int, int]:
-    """How many passed, of how many, and how many were skipped."""
-    passed = sum(score.passed for score in scores.values())
-    failed = sum(len(score.failed) for score in scores.values())
-    return passed, passed + failed, sum(score.skipped for score in scores.values())
-
-
-def table(client: str, results: dict[str, Scores]) -> str:
-    """The score as a section of the page."""
-    totals = {group: total(scores) for group, scores in results.items()}
-    passed, count = _sum(totals[group] for group in totals if group not in NOT_BUILT)
-    all_passed, all_count = _sum(totals.values())
-    lines = [
-        f"With the client's release {client}: **{passed} of {count}** pass outside of what is not "
-        f"built ({_names(NOT_BUILT)}), {all_passed} of {all_count} in all.",
-        "",
-        "| group | passed | of | skipped by itself |",
-        "| --- | ---: | ---: | ---: |",
-    ]
-    notes = []
-    for group, scores in results.items():
-        passed, count, skipped = totals[group]
-        lines.append(f"| `{group}` | {passed} | {count} | {skipped} |")
-        if group in NOT_BUILT:
-            notes.append(f"- `{group}`: {NOT_BUILT[group]}")
-            continue
-        for place, score in scores.items():
-            notes += [f"- `{place}::{test}`: {reason}" for test, reason in score.failed.items()]
-    if notes:
-        lines += ["", "What fails, in the test's own words or ours:", "", *notes]
-    return "\n".join(lines)
-
-
-def _sum(totals: Iterable[tuple[int, int, int]]) -> tuple[int, int]:
-    known = list(totals)
-    return sum(passed for passed, _, _ in known), sum(count for _, count, _ in known)
-
-
-def _names(group_reasons: dict[str, str]) -> str:
-    return ", ".join(f"`{group}`" for group in group_reasons)
+        raise SystemExit("pytest made no report; --log FILE keeps its words")
 
 
 if __name__ == "__main__":

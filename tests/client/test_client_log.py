@@ -7,12 +7,19 @@ import zlib
 from pathlib import Path
 
 import pytest
+from wandb.proto.wandb_internal_pb2 import (  # type: ignore[attr-defined]  # Made on import.
+    FinalRecord,
+    HistoryRecord,
+    Record,
+    RunExitRecord,
+)
 
-from runyard.client.client_log import copy_whole_records, read_log
+from runyard.client.client_log import copy_complete, is_complete, read_log
 
 HEADER = b":W&B\xe1\xbe\x00"
 # Small ones, and some that reach over one block and over several.
 SIZES = (1, 30, 32_740, 5, 7, 70_000, 300)
+EXIT = Record(num=300, exit=RunExitRecord(exit_code=3, runtime=70_000)).SerializeToString()
 
 
 @pytest.fixture
@@ -50,8 +57,20 @@ def test_a_whole_log_is_read_and_written_as_it_is(
     log: Path, records: list[bytes], tmp_path: Path
 ) -> None:
     assert list(read_log(log)) == records
-    copy_whole_records(log, tmp_path / "copy.wandb")
+    log.write_bytes(HEADER + _framed([*records, EXIT]))
+    assert is_complete(log)
+    copy_complete(log, tmp_path / "copy.wandb")
     assert (tmp_path / "copy.wandb").read_bytes() == log.read_bytes()
+
+
+def test_a_record_may_begin_at_any_distance_from_the_end_of_a_block(tmp_path: Path) -> None:
+    log, copy = tmp_path / "log.wandb", tmp_path / "copy.wandb"
+    for size in range(32_730, 32_770):  # From room for a small record to none for a header.
+        records = [b"\x08" * size, b"a record", EXIT]
+        log.write_bytes(HEADER + _framed(records))
+        copy_complete(log, copy)
+        assert copy.read_bytes() == log.read_bytes(), size
+        assert list(read_log(copy)) == records
 
 
 def test_cut_off_at_any_place_every_record_before_it_is_there(
@@ -72,8 +91,23 @@ def test_cut_off_at_any_place_every_record_before_it_is_there(
         entries = list(read_log(cut))
         assert [entry for entry in entries if entry is not None] == records[:whole], length
         if length >= len(HEADER):
-            copy_whole_records(cut, tmp_path / "copy.wandb")
-            assert list(read_log(tmp_path / "copy.wandb")) == records[:whole]
+            copy_complete(cut, tmp_path / "copy.wandb")
+            assert list(read_log(tmp_path / "copy.wandb"))[:-2] == records[:whole]
+
+
+def test_a_log_without_an_exit_gets_the_one_that_newer_clients_assume(tmp_path: Path) -> None:
+    log, copy = tmp_path / "killed.wandb", tmp_path / "copy.wandb"
+    row = Record(num=18, history=HistoryRecord()).SerializeToString()
+    log.write_bytes(HEADER + _framed([row]))
+    assert not is_complete(log)
+    copy_complete(log, copy)
+    assert is_complete(copy)
+    entries = [Record.FromString(entry or b"") for entry in read_log(copy)]
+    assert entries == [
+        Record.FromString(row),
+        Record(exit=RunExitRecord(exit_code=1)),
+        Record(final=FinalRecord()),
+    ]
 
 
 def test_damage_in_the_middle_takes_no_more_than_its_block(log: Path, records: list[bytes]) -> None:

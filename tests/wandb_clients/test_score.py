@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
+import importlib
 from pathlib import Path
 from types import ModuleType
 
@@ -11,7 +10,8 @@ import pytest
 
 REPORT = """<testsuites><testsuite>
 <testcase classname="tests.system_tests.test_core.test_a" name="test_one" />
-<testcase classname="tests.system_tests.test_core.test_a" name="test_two[x]">
+<testcase file="tests/system_tests/test_core/test_a.py"
+  classname="tests.system_tests.test_core.test_a" name="test_two[x]">
   <failure message="AssertionError: assert 1 == 2&#10;  +1&#10;  -2&#10;and more">...</failure>
 </testcase>
 <testcase classname="tests.system_tests.test_core.test_a" name="test_three"><skipped /></testcase>
@@ -21,23 +21,27 @@ REPORT = """<testsuites><testsuite>
 </testsuite></testsuites>"""
 
 
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    path = Path(__file__).parents[2] / "scripts" / "wandb_system_tests.py"
-    spec = importlib.util.spec_from_file_location("wandb_system_tests", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # Dataclasses look their module up.
-    spec.loader.exec_module(module)
-    return module
+SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
-def test_a_report_becomes_a_score_with_reasons(script: ModuleType, tmp_path: Path) -> None:
-    report = tmp_path / "report.xml"
-    report.write_text(REPORT)
-    scores = script.read_report(report)
-    assert script.describe(scores) == [
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    return _load("wandb_system_tests", monkeypatch)
+
+
+@pytest.fixture
+def scores(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    return _load("wandb_scores", monkeypatch)
+
+
+def _load(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Scripts import each other from their folder."""
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    return importlib.import_module(name)
+
+
+def test_a_report_becomes_a_score_with_reasons(scores: ModuleType, tmp_path: Path) -> None:
+    assert scores.describe(scores.read_report(_report(tmp_path))) == [
         "test_core.test_a                            1 of 2, 1 skipped",
         "    test_two[x]: AssertionError: assert 1 == 2 +1 -2",
         "test_core.test_b                            0 of 1, 0 skipped",
@@ -46,27 +50,58 @@ def test_a_report_becomes_a_score_with_reasons(script: ModuleType, tmp_path: Pat
     ]
 
 
-def test_a_table_by_group_with_what_is_not_built_apart(script: ModuleType, tmp_path: Path) -> None:
-    report = tmp_path / "report.xml"
-    report.write_text(REPORT)
-    scores = script.read_report(report)
-    script.write_result(tmp_path / "results", "test_core", scores)
-    script.write_result(tmp_path / "results", "test_launch", scores)
-    drawn = script.table("0.99.0", script.read_results(tmp_path / "results"))
-    assert "release 0.99.0: **1 of 3** pass outside of what is not built" in drawn
+def test_a_table_by_group_with_what_is_not_built_apart(scores: ModuleType, tmp_path: Path) -> None:
+    report = scores.read_report(_report(tmp_path))
+    scores.write_result(tmp_path / "results", "test_core", report)
+    scores.write_result(tmp_path / "results", "test_launch", report)
+    drawn = scores.table("0.99.0", "0.99.1.dev1", scores.read_results(tmp_path / "results"))
+    assert "tests of 0.99.1.dev1 with the client's release 0.99.0: **1 of 3** pass" in drawn
     assert "2 of 6 in all" in drawn
     assert "| `test_core` | 1 | 3 | 1 |" in drawn
-    assert "- `test_core.test_b::test_four`: failed on teardown" in drawn
+    assert "- 1: failed on teardown (`test_core.test_b`: `test_four`)" in drawn
     assert "- `test_launch`: W&B Launch" in drawn
 
 
+def test_tests_that_fail_for_one_reason_share_a_note(scores: ModuleType) -> None:
+    many = scores.Score(failed={f"test_{number}[a]": "no" for number in range(5)})
+    few = scores.Score(failed={"test_a[1]": "no", "test_a[2]": "no", "test_b": "never"})
+    drawn = scores.table("0.99.0", "0.99.0", {"test_core": {"many": many, "few": few}})
+    assert drawn.splitlines()[-2:] == [
+        "- 7: no (`many`: 5 tests; `few`: `test_a`)",
+        "- 1: never (`few`: `test_b`)",
+    ]
+
+
 def test_a_failure_that_is_understood_is_told_in_our_words(
-    script: ModuleType, tmp_path: Path
+    scores: ModuleType, tmp_path: Path
 ) -> None:
-    report = tmp_path / "report.xml"
-    report.write_text(REPORT.replace("test_four", "test_syncs_resumed_run"))
-    (reason,) = script.read_report(report)["test_core.test_b"].failed.values()
-    assert "what is stored in the end" in reason
+    report = _report(tmp_path, REPORT.replace("test_four", "test_syncs_resumed_run"))
+    score = scores.read_report(report)["test_core.test_b"]
+    assert "what is stored in the end" in score.reason("test_syncs_resumed_run")
+    # By its name, or by words of pytest's text.
+    text = "failed on teardown\">E   AttributeError: module 'wandb' has no attribute 'beta'"
+    report = _report(tmp_path, REPORT.replace('failed on teardown">', text))
+    score = scores.read_report(report)["test_core.test_b"]
+    assert "not in this release" in score.reason("test_four")
+
+
+def test_what_is_not_understood_gets_a_second_try(scores: ModuleType, tmp_path: Path) -> None:
+    first = _report(tmp_path, REPORT.replace("test_four", "test_syncs_resumed_run"))
+    assert scores.unexplained(first) == ["test_core/test_a.py::test_two[x]"]
+    score = scores.read_report(first)
+    second = _report(
+        tmp_path, '<testcase file="tests/system_tests/test_core/test_a.py" name="test_two[x]" '
+        'classname="tests.system_tests.test_core.test_a" />',
+    )  # fmt: skip
+    scores.count_second_try(score, second)
+    assert scores.total(score) == (2, 3, 1)
+    assert score["test_core.test_a"].failed == {}
+
+
+def _report(folder: Path, text: str = REPORT) -> Path:
+    path = folder / "report.xml"
+    path.write_text(text)
+    return path
 
 
 def test_a_checkout_between_releases_is_refused(script: ModuleType, tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from runyard.client.api import Api
-from runyard.client.client_log import copy_whole_records, read_log
+from runyard.client.client_log import copy_complete, is_complete, read_log
 from runyard.client.environment import wandb_environment
 from runyard.client.owed import Record, find_records
 from runyard.client.roots import trust_of
@@ -23,6 +23,9 @@ from runyard.home import Home, read_discovery
 from runyard.locks import FolderLock
 
 _OPTIONS = ("--include-online", "--include-synced")
+# 0.16 may name the port of its service before it listens there; the next start is likely to work.
+_START_FAILED = "Connection to wandb service failed"
+_STARTS = 3
 
 
 @dataclass(frozen=True)
@@ -132,28 +135,44 @@ def _send(home: Home, record: Record, key: str, folder: Path) -> str | None:
         }
         environment |= wandb_environment(discovery.url, key, environment)
         environment |= trust_of(home, discovery, environment)
+        words = [*command, "sync", *_OPTIONS, *_whose(record), str(folder)]
         try:
-            done = subprocess.run(
-                [*command, "sync", *_OPTIONS, *_whose(record), str(folder)],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                check=False,
-            )
+            for _ in range(_STARTS):
+                code, output = _call(words, environment)
+                if _START_FAILED not in output:
+                    break
         except OSError as error:
             last = str(error)
             continue
-        output = (done.stdout + done.stderr).strip()
         # Some versions end with 0 whatever happens; all mark what they have sent.
-        if done.returncode == 0 and any(folder.glob("*.synced")):
+        if code == 0 and any(folder.glob("*.synced")):
             for mark in () if record.is_alive else folder.glob("*.synced"):
                 (record.folder / mark.name).touch()
             record.mark_synced()
             return None
-        last = output.splitlines()[-1] if output else f"wandb sync ended with {done.returncode}"
+        last = output.splitlines()[-1] if output else f"wandb sync ended with {code}"
     return last
+
+
+def _call(words: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
+    """A client's exit code and what it printed.
+
+    No pipe: the service of a client that failed at its start lives on, and would hold it open.
+    """
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        done = subprocess.run(
+            words,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+            check=False,
+        )
+        printed = b""
+        for file in (output, errors):
+            file.seek(0)
+            printed += file.read()
+    return done.returncode, printed.decode(errors="replace").strip()
 
 
 def _is_empty(record: Record) -> bool:
@@ -163,12 +182,13 @@ def _is_empty(record: Record) -> bool:
 
 @contextlib.contextmanager
 def _whole_log(record: Record) -> Iterator[Path]:
-    """The folder to send: the record's own, or where its log is damaged a copy without the damage.
+    """The folder to send: the record's own, or a copy whose log is complete.
 
-    Clients refuse a log that ends in the middle of a record, which is what a killed one leaves.
+    A killed client leaves a log that ends in the middle of a record and has no exit. Clients refuse
+    such a log, or send it and do not count it as sent.
     """
     logs = sorted(record.folder.glob("*.wandb"))
-    if all(entry is not None for path in logs for entry in read_log(path)):
+    if all(is_complete(path) for path in logs):
         yield record.folder
         return
     with tempfile.TemporaryDirectory(prefix="runyard-sync-") as temporary:
@@ -177,7 +197,7 @@ def _whole_log(record: Record) -> Iterator[Path]:
         copy.mkdir()
         for path in record.folder.iterdir():
             if path in logs:
-                copy_whole_records(path, copy / path.name)
+                copy_complete(path, copy / path.name)
             elif path.is_dir():  # Files that the run has saved.
                 (copy / path.name).symlink_to(path.resolve())
         yield copy

@@ -1,0 +1,55 @@
+"""`runyard sync` and a client that cannot start the service it sends with."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from runyard.actions.tidying import sync
+from runyard.client.owed import Record
+from runyard.home import Discovery, Home
+
+# As 0.16 does it: the service is a process of its own, keeps the output, and outlives its client.
+CLIENT = """
+import os, pathlib, subprocess, sys
+folder = pathlib.Path(sys.argv[-1])
+starts = folder.parent / "starts"
+with starts.open("a") as file:
+    file.write("x")
+if len(starts.read_text()) <= int(sys.argv[1]):
+    service = subprocess.Popen(["sh", "-c", 'sleep 30; touch "$0"', folder.parent / "awaited"])
+    with (folder.parent / "services").open("a") as file:
+        print(service.pid, file=file)
+    print("Connection to wandb service failed: refused", file=sys.stderr)
+    os._exit(1)
+(folder / "run-r1.wandb.synced").touch()
+"""
+
+
+DISCOVERY = Discovery("http://here", "k", 1, "here", "127.0.0.1", 1, "1", 0.0, running=True)
+
+
+@pytest.mark.parametrize("failures", [1, 9])
+def test_a_client_whose_service_does_not_start_is_called_again_and_its_service_not_awaited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: int
+) -> None:
+    record = Record(tmp_path / "offline-run-1-r1", "r1", None, None)
+    record.folder.mkdir()
+    command = [sys.executable, "-c", CLIENT, str(failures)]
+    monkeypatch.setattr(sync, "_clients", lambda _record: [command])
+    monkeypatch.setattr(sync, "read_discovery", lambda _home: DISCOVERY)
+    message = sync.sync_record(Home(tmp_path / "state"), record, "key")
+    services = (tmp_path / "services").read_text().split()
+    for service in services:
+        os.kill(int(service), signal.SIGKILL)
+    assert not (tmp_path / "awaited").exists()
+    if failures == 1:
+        assert message is None
+        assert record.is_synced
+    else:
+        assert message == "Connection to wandb service failed: refused"
+        assert len(services) == 3
