@@ -57,7 +57,8 @@ def steps_and_choices(settings: Settings) -> float:
     target = np.array([5, 17, 9, 2])
     total = float((np.floor(np.abs(x - target) / 2) * np.array([1.0, 0.5, 2.0, 3.0])).sum())
     total += {"a": 0.0, "b": 3.0, "c": 6.0}[settings["kind"]]
-    return total + 4 * abs(settings["x"] - (0.2 if settings["kind"] == "a" else 0.7))
+    best = 0.2 if settings["kind"] == "a" else 0.7
+    return total + 4 * abs(float(settings["x"]) - best)
 
 
 def branches(settings: Settings) -> float:
@@ -163,4 +164,4 @@ def pairs_of_choices(settings: Settings) -> float:
     letters = ["abcde".index(settings[f"c{i}"]) for i in range(6)]
     costs = tables_of_pairs()
     total = sum(float(costs[i, letters[i], letters[(i + 1) % 6]]) for i in range(6))
-    return total + 2 * (settings["x"] - 0.3) ** 2 + (settings["y"] - settings["x"]) ** 2
+    return float(total + 2 * (settings["x"] - 0.3) ** 2 + (settings["y"] - settings["x"]) ** 2)

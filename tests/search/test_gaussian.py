@@ -109,7 +109,8 @@ def test_a_sweep_reaches_a_better_basin_far_away() -> None:
 
     class Basins(Acquisition):
         def __call__(self, rows: np.ndarray) -> np.ndarray:
-            return -np.minimum(np.abs(rows - 0.1), 0.05 + np.abs(rows - 0.9)).sum(axis=1)
+            away = np.minimum(np.abs(rows - 0.1), 0.05 + np.abs(rows - 0.9))
+            return np.asarray(-away.sum(axis=1))
 
     basins = Basins(None, 0.0, [])
     start = np.full(3, 0.9)
