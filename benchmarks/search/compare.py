@@ -16,6 +16,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,22 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402
 
-from benchmarks.search import held_out  # noqa: E402
+from benchmarks.search import fresh, held_out  # noqa: E402
 from benchmarks.search.simulate import simulate  # noqa: E402
 from benchmarks.search.tasks import Task, tasks  # noqa: E402
 
 TRIALS = 100
 FLOOR = 0.001
+SETS: dict[str, Callable[[], dict[str, Task]]] = {
+    "main": tasks,
+    "held-out": held_out.tasks,
+    "development": fresh.development,
+    "fresh": fresh.judgement,
+}
+
+
+def all_tasks() -> dict[str, Task]:
+    return {name: task for tasks_of in SETS.values() for name, task in tasks_of().items()}
 
 
 def config_of(task: Task) -> dict[str, Any]:
@@ -57,8 +68,8 @@ def read_records(file: Path) -> list[dict[str, Any]]:
 
 
 def run(options: argparse.Namespace) -> None:
-    every = tasks() | held_out.tasks()
-    chosen = options.tasks or (list(held_out.tasks()) if options.held_out else list(tasks()))
+    every = all_tasks()
+    chosen = options.tasks or list(SETS[options.set]())
     done = {
         (record["task"], record["engine"], record["workers"], record["seed"])
         for record in read_records(options.results)
@@ -71,11 +82,21 @@ def run(options: argparse.Namespace) -> None:
                         continue
                     began = time.process_time()
                     taking_part = searcher(engine, every[name], workers, seed, options)
-                    values = simulate(taking_part, every[name].value, workers, TRIALS, seed)
+                    task = every[name]
+                    trials = simulate(taking_part, task.value, workers, options.trials, seed)
                     record = {"task": name, "engine": engine, "workers": workers, "seed": seed}
-                    record |= {"cpu": round(time.process_time() - began, 2), "values": values}
+                    record["cpu"] = round(time.process_time() - began, 2)
+                    record["values"] = [trial.value for trial in trials]
+                    if task.truth is not None:
+                        record["truths"] = [task.truth(trial.settings) for trial in trials]
                     with options.results.open("a") as file:
                         file.write(json.dumps(record) + "\n")
+
+
+def best_of(record: dict[str, Any]) -> float:
+    """The best value; for a noisy task, the value without noise of the trial that looks best."""
+    values = record["values"]
+    return float(record.get("truths", values)[int(np.argmin(values))])
 
 
 def scale_of(task: Task, found: float, cache: Path) -> tuple[float, float]:
@@ -87,7 +108,7 @@ def scale_of(task: Task, found: float, cache: Path) -> tuple[float, float]:
         sweep, _ = read_sweep(config_of(task))
         assert sweep is not None
         rng = np.random.default_rng(12345)
-        drawn = [task.value(sweep.space.decode(sweep.space.draw(rng))) for _ in range(400)]
+        drawn = [task.noiseless(sweep.space.decode(sweep.space.draw(rng))) for _ in range(400)]
         known[task.name] = {"median": float(np.median(drawn)), "best": float(np.min(drawn))}
         cache.write_text(json.dumps(known))
     kept = known[task.name]
@@ -96,18 +117,18 @@ def scale_of(task: Task, found: float, cache: Path) -> tuple[float, float]:
 
 
 def report(options: argparse.Namespace) -> None:
-    every = tasks() | held_out.tasks()
+    every = all_tasks()
     records = read_records(options.results)
     names = [name for name in every if any(record["task"] == name for record in records)]
     regrets: dict[tuple[str, str, int], np.ndarray] = {}
     for name in names:
         here = [record for record in records if record["task"] == name]
-        found = min(min(record["values"]) for record in here)
+        found = min(best_of(record) for record in here)
         optimum, median = scale_of(every[name], found, options.results.with_suffix(".scales.json"))
         for engine, workers in sorted({(record["engine"], record["workers"]) for record in here}):
             regrets[name, engine, workers] = np.array(
                 [
-                    np.clip((min(record["values"]) - optimum) / (median - optimum), 0, 1)
+                    np.clip((best_of(record) - optimum) / (median - optimum), 0, 1)
                     for record in sorted(here, key=lambda record: record["seed"])
                     if (record["engine"], record["workers"]) == (engine, workers)
                     and record["seed"] < options.first_seed + options.seeds
@@ -147,7 +168,11 @@ def main() -> None:
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--engines", nargs="+", default=["wandb", "bayes"])
     parser.add_argument("--tasks", nargs="+")
-    parser.add_argument("--held-out", action="store_true")
+    parser.add_argument("--trials", type=int, default=TRIALS)
+    for name in ("held-out", "development", "fresh"):
+        parser.add_argument(
+            f"--{name}", dest="set", action="store_const", const=name, default="main"
+        )
     parser.add_argument("--workers", nargs="+", type=int, default=[16, 1])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=0)

@@ -21,8 +21,9 @@ class OurSearcher:
     """Suggestions are made ahead, by the server's rules (`server/sweeps/serving/suggestions.py`).
 
     A trial's end and the claim for the next come together, so what is handed out does not know of
-    the result that has just come in. Then all that lies ready is made anew, with the old as
-    pending, and the oldest make room. Who works alone waits for one that knows everything.
+    the result that has just come in. Then all that lies ready is made anew. Who works alone waits
+    for one that knows everything. Of those made anew, only the first is used before the next
+    result: the others, which do not change it, are not made here.
     """
 
     def __init__(self, config: dict[str, Any], seed: int, workers: int, method: str) -> None:
@@ -40,7 +41,7 @@ class OurSearcher:
         point = self._point(trial)
         self.running[trial] = point
         if self.results and not self.is_alone:
-            self._fill(ahead.wanted(len(self.running)), trial + 1)
+            self._fill(trial + 1)
         return self.space.decode(point)
 
     def _point(self, trial: int) -> Point:
@@ -54,14 +55,9 @@ class OurSearcher:
             return best.point
         return self.space.place(quasi_random(len(self.space.leaves), self.seed, trial))
 
-    def _fill(self, wanted: int, setting: int) -> None:
-        fresh = sum(one.knows == self.results for one in self.ready)
-        if fresh >= wanted:
-            return
-        pending = [*self.running.values(), *(one.point for one in self.ready)]
-        points = self.engine.suggest(pending, wanted - fresh, setting + len(self.ready))
-        made = [Ready(point, self.results) for point in points]
-        self.ready = sorted(self.ready + made, key=lambda one: -one.knows)[:wanted]
+    def _fill(self, setting: int) -> None:
+        (point,) = self.engine.suggest(list(self.running.values()), 1, setting)
+        self.ready = [Ready(point, self.results)]
 
     def tell(self, trial: int, value: float) -> None:
         point = self.running.pop(trial)

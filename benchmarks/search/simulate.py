@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,25 +16,32 @@ class Searcher(Protocol):
     def tell(self, trial: int, value: float) -> None: ...
 
 
+class Trial(NamedTuple):
+    settings: dict[str, Any]
+    value: float
+
+
 def simulate(
     searcher: Searcher,
     value: Callable[[dict[str, Any]], float],
     workers: int,
     trials: int,
     seed: int,
-) -> list[float]:
-    """The value of each trial, in the order in which they ended."""
+) -> list[Trial]:
+    """The trials, in the order in which they ended."""
     # Durations hang on the trial's number alone, so that every engine meets the same ones.
     durations = np.random.default_rng([seed, 99]).lognormal(0.0, 0.4, trials)
-    ending: list[tuple[float, int, float]] = []
-    values: list[float] = []
-    now, asked = 0.0, 0
-    while len(values) < trials:
-        while asked < trials and len(ending) < workers:
-            result = value(searcher.ask(asked))
-            heapq.heappush(ending, (now + durations[asked], asked, result))
-            asked += 1
-        now, trial, result = heapq.heappop(ending)
-        searcher.tell(trial, result)
-        values.append(result)
-    return values
+    ends: list[tuple[float, int]] = []
+    started: list[Trial] = []
+    ended: list[Trial] = []
+    now = 0.0
+    while len(ended) < trials:
+        while len(started) < trials and len(ends) < workers:
+            number = len(started)
+            settings = searcher.ask(number)
+            heapq.heappush(ends, (now + durations[number], number))
+            started.append(Trial(settings, value(settings)))
+        now, number = heapq.heappop(ends)
+        searcher.tell(number, started[number].value)
+        ended.append(started[number])
+    return ended

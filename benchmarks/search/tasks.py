@@ -23,6 +23,11 @@ class Task:
     parameters: dict[str, Any]
     value: Callable[[Settings], float]
     optimum: float | None = None  # None: the best value anybody ever found stands for it
+    truth: Callable[[Settings], float] | None = None  # the value without noise, if it has noise
+
+    @property
+    def noiseless(self) -> Callable[[Settings], float]:
+        return self.truth or self.value
 
 
 def uniform(low: float, high: float) -> dict[str, Any]:

@@ -5,10 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from runyard.search.engines.acquisition import Acquisition, gain_rate, log_gain
+from runyard.search.engines.acquisition import Acquisition, gain_rate, log_gain, perturbed, sweep
 from runyard.search.engines.bayes import kept_points, schedule
-from runyard.search.engines.gaussian import Kernel, Posterior, differences, prior_of, surprise
+from runyard.search.engines.coordinates import Coordinates
+from runyard.search.engines.gaussian import (
+    Kernel,
+    Posterior,
+    fit_kernel,
+    pairs_of,
+    prior_of,
+    surprise,
+)
 from runyard.search.engines.warping import warp
+from runyard.search.sweep import read_sweep
 
 CATEGORICAL = np.array([False, False, True])
 
@@ -24,21 +33,21 @@ def test_the_slope_of_the_likelihood_is_its_slope() -> None:
     x = some_points(12)
     y = np.sin(5 * x[:, 0]) + x[:, 2]
     middle, spread = prior_of(CATEGORICAL)
-    squares = differences(x, x, CATEGORICAL)
-    at = middle + 0.3 * np.arange(5)
-    _, slope = surprise(at, squares, y, middle, spread)
-    for index in range(5):
-        step = np.zeros(5)
+    pairs = pairs_of(x, CATEGORICAL)
+    at = middle + 0.2 * np.arange(9)
+    _, slope = surprise(at, pairs, y, middle, spread)
+    for index in range(9):
+        step = np.zeros(9)
         step[index] = 1e-5
-        above = surprise(at + step, squares, y, middle, spread)[0]
-        below = surprise(at - step, squares, y, middle, spread)[0]
+        above = surprise(at + step, pairs, y, middle, spread)[0]
+        below = surprise(at - step, pairs, y, middle, spread)[0]
         assert slope[index] == pytest.approx((above - below) / 2e-5, rel=1e-4, abs=1e-5)
 
 
 def posterior(pending: int = 0) -> Posterior:
     x = some_points(10)
     y = np.cos(4 * x[:, 1]) + 0.5 * x[:, 2]
-    kernel = Kernel(np.array([0.5, 0.4, 1.5]), 1.3, 1e-4)
+    kernel = Kernel(np.array([0.5, 0.4, 1.5]), np.array([0.2, 0.3, 1.0]), 1.3, 0.4, 1e-4)
     return Posterior(kernel, x, y, some_points(pending, seed=9), CATEGORICAL)
 
 
@@ -61,6 +70,61 @@ def test_the_slope_of_the_acquisition_is_its_slope() -> None:
             step[index] = 1e-6
             rise = acquisition((row + step)[None])[0] - acquisition((row - step)[None])[0]
             assert slope[index] == pytest.approx(rise / 2e-6, rel=1e-3, abs=1e-4)
+
+
+def coordinates_of(numbers: int) -> Coordinates:
+    parameters = {f"x{index}": {"min": 0.0, "max": 1.0} for index in range(numbers)}
+    config = {"method": "bayes", "metric": {"name": "loss"}, "parameters": parameters}
+    sweep, problems = read_sweep(config)
+    assert sweep is not None, problems
+    return Coordinates(sweep.space)
+
+
+def waves(x: np.ndarray) -> np.ndarray:
+    return np.asarray(np.cos(12 * x).sum(axis=1))
+
+
+def test_the_effects_of_single_parameters_are_learnt_from_all_points() -> None:
+    """Five waves, one per parameter: far too many basins for a kernel over all parameters."""
+    rng = np.random.default_rng(4)
+    x, others = rng.random((80, 5)), rng.random((200, 5))
+    y = waves(x) / waves(x).std()
+    numbers = np.zeros(5, dtype=bool)
+    kernel = fit_kernel(x, y, numbers)
+    assert kernel.single_scale > kernel.scale
+    means, _ = Posterior(kernel, x, y, np.empty((0, 5)), numbers).predict(others)
+    assert np.corrcoef(means, waves(others))[0, 1] > 0.95
+
+
+def test_noise_is_told_from_the_function() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.random((60, 2))
+    y = 3 * (x[:, 0] - 0.5) + rng.normal(0, 0.5, 60)
+    kernel = fit_kernel(x, y, np.zeros(2, dtype=bool))
+    assert 0.1 < kernel.noise < 0.5
+
+
+def test_a_sweep_reaches_a_better_basin_far_away() -> None:
+    coordinates = coordinates_of(3)
+
+    class Basins(Acquisition):
+        def __call__(self, rows: np.ndarray) -> np.ndarray:
+            away = np.minimum(np.abs(rows - 0.1), 0.05 + np.abs(rows - 0.9))
+            return np.asarray(-away.sum(axis=1))
+
+    basins = Basins(None, 0.0, [])
+    start = np.full(3, 0.9)
+    before = float(basins(start[None])[0])
+    after = sweep(basins, coordinates, start, before, np.random.default_rng(1))
+    assert float(basins(after[None])[0]) > before
+    assert after == pytest.approx(0.1, abs=0.05)
+
+
+def test_some_variations_mix_the_best_points() -> None:
+    best = np.array([[0.1, 0.1, 0.1, 0.1], [0.9, 0.9, 0.9, 0.9]])
+    rows = perturbed(coordinates_of(4), best, np.random.default_rng(2))
+    is_first, is_second = (rows == 0.1).any(axis=1), (rows == 0.9).any(axis=1)
+    assert (is_first & is_second).sum() > 5
 
 
 def test_the_gain_is_right_where_floats_end() -> None:

@@ -9,11 +9,14 @@ import numpy as np
 from runyard.search.engines.coordinates import Array, Coordinates
 from runyard.search.engines.gaussian import Posterior
 
-SPREAD = 1024  # Sobol points over the whole space
+SPREAD = 512  # Sobol points over the whole space
 NEAR = 512  # perturbations of the best
 BEST = 8  # how many of the best are perturbed
 REFINED = 3  # how many candidates are refined
 ROUNDS = 4  # of going to the best neighbour among categories and steps
+CROSSED = 0.25  # share of the perturbations that first mix several of the best
+SWEPT = 0.5  # share of the suggestions for which the best candidate is swept
+SWEEPS, PLACES = 2, 16  # rounds, and places per number in each
 STEPS = 20  # of the refinement along smooth coordinates
 
 
@@ -90,6 +93,9 @@ def perturbed(coordinates: Coordinates, best: Array, rng: np.random.Generator) -
     """Points that differ from one of the best in some coordinates, by various amounts."""
     count = coordinates.count
     rows = best[rng.integers(len(best), size=NEAR)].copy()
+    mates = best[rng.integers(len(best), size=(NEAR, count)), np.arange(count)]
+    is_crossed = (rng.random((NEAR, 1)) < CROSSED) & (rng.random((NEAR, count)) < 0.5)
+    rows = np.where(is_crossed, mates, rows)
     share = rng.choice([1 / count, min(1.0, 3 / count), 0.5, 1.0], size=(NEAR, 1))
     moved = rng.random((NEAR, count)) < share
     moved[np.arange(NEAR), rng.integers(count, size=NEAR)] = True
@@ -118,9 +124,39 @@ def maximise(
     scores = acquisition(rows)
     order = np.argsort(-scores, kind="stable")
     chosen = distant(rows, order, REFINED)
+    if rng.random() < SWEPT:
+        top = chosen[0]
+        rows[top] = sweep(acquisition, coordinates, rows[top], float(scores[top]), rng)
     refined = [refine(acquisition, coordinates, rows[index], rng) for index in chosen]
     refined.sort(key=lambda pair: -pair[1])
     return [*(row for row, _ in refined), *rows[order[:64]]]
+
+
+def sweep(
+    acquisition: Acquisition,
+    coordinates: Coordinates,
+    row: Array,
+    score: float,
+    rng: np.random.Generator,
+) -> Array:
+    """Moves each number to its best place over the whole range: basins may lie far apart."""
+    numbers = np.flatnonzero(~coordinates.is_categorical)
+    for _ in range(SWEEPS if len(numbers) else 0):
+        places = (np.arange(PLACES) + rng.random((len(numbers), PLACES))) / PLACES
+        rows = np.repeat(row[None], places.size, axis=0)
+        rows[np.arange(len(rows)), np.repeat(numbers, PLACES)] = places.ravel()
+        rows = coordinates.snap(rows)
+        scores = acquisition(rows)
+        by_number = scores.reshape(places.shape)
+        best = by_number.argmax(axis=1) + PLACES * np.arange(len(numbers))
+        together = np.where(by_number.max(axis=1) > score, rows[best, numbers], row[numbers])
+        moved = np.array([row, rows[scores.argmax()]])
+        moved[0, numbers] = together
+        values = acquisition(moved)
+        if values.max() <= score:
+            break
+        row, score = moved[values.argmax()], float(values.max())
+    return row
 
 
 def distant(rows: Array, order: np.ndarray[tuple[int], np.dtype[np.intp]], count: int) -> list[int]:

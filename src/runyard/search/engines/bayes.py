@@ -21,8 +21,8 @@ from runyard.search.space import Point, Space
 
 TPE_SHARE = 0.3
 MOST_RESULTS, MOST_LEAVES = 2_000, 30  # beyond these, only TPE suggests
-KEPT = 400  # points in the model
-FITTED = 200  # points that choose the hyper-parameters
+KEPT = 300  # points in the model
+FITTED = 150  # points that choose the hyper-parameters
 REFITS = 20  # hyper-parameters are chosen again after every n / REFITS results
 
 
@@ -85,7 +85,10 @@ class BayesEngine:
             best,
             list(zip(posteriors[1:], bounds[1:], strict=True)),
         )
-        order = np.lexsort((targets[:, 0], ~feasible))[:BEST]
+        # With noise, the best value may be luck: half of the best are the best predictions.
+        by_value = np.lexsort((targets[:, 0], ~feasible))[: BEST // 2]
+        by_mean = np.lexsort((known[: len(targets)], ~feasible))[:BEST]
+        order = list(dict.fromkeys([*by_value.tolist(), *by_mean.tolist()]))[:BEST]
         return maximise(acquisition, self.coordinates, x[order], rng)
 
     def fitted(self) -> list[Kernel]:

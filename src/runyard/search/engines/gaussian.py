@@ -1,7 +1,9 @@
-"""A small Gaussian process: Matérn 5/2, one length scale per coordinate, categories by mismatch.
+"""A small Gaussian process: Matérn 5/2 over all coordinates together, and over each one alone.
 
 The squared distance of two points is the sum, over coordinates, of the squared difference (for a
-number) or 1 if they differ (for a category), each divided by its squared length scale.
+number) or 1 if they differ (for a category), each divided by its squared length scale. A kernel of
+a single coordinate lets the model learn the effect of one parameter from all points, whatever
+their other parameters are. The likelihood decides how much each part counts.
 """
 
 from __future__ import annotations
@@ -14,42 +16,77 @@ from numpy.typing import NDArray
 from runyard.search.engines.coordinates import Array
 
 ROOT5 = 5**0.5
-FIT_STEPS = 40
+FIT_STEPS = 20
 
 # Priors, as normal distributions of logarithms. Length scales grow with the root of the dimension,
 # since distances in the unit cube do: otherwise all points are far apart in ten dimensions.
 LENGTH_AT_ONE, LENGTH_SPREAD = 0.3, 1.0
+SINGLE_LENGTH, SINGLE_LENGTH_SPREAD = 0.3, 1.0
+# Shares of the middle. A shorter kernel fits noise as if it were the function.
+SHORTEST, SHORTEST_SINGLE = 0.3, 0.15
 # Two random numbers of [0, 1] are 0.4 apart at root mean square; two categories mostly 1.
 CATEGORY_LENGTH = 2.2
 SCALE_SPREAD = 0.7
-NOISE, NOISE_SPREAD = 1e-3, 2.0
+SINGLE_SCALE, SINGLE_SCALE_SPREAD = 0.3, 1.5
+NOISE, NOISE_SPREAD = 1e-3, 3.0
 SMALLEST_NOISE, LARGEST_NOISE = 1e-6, 1.0
+BLOCK = 64  # rows at a time, so that a block stays in the cache
 
 
 @dataclass(frozen=True)
 class Kernel:
-    lengths: Array
-    scale: float  # variance of the function
+    lengths: Array  # of the kernel over all coordinates
+    single_lengths: Array  # of the kernels of single coordinates
+    scale: float  # variance of the function's part over all coordinates
+    single_scale: float  # variance of its parts over single coordinates, together
     noise: float  # variance of what is measured about it
 
+    @property
+    def variance(self) -> float:
+        return self.scale + self.single_scale
 
-def differences(a: Array, b: Array, is_categorical: NDArray[np.bool_]) -> Array:
-    """Squared differences, one matrix per coordinate."""
-    apart = a.T[:, :, None] - b.T[:, None, :]
-    squares: Array = apart * apart
-    squares[is_categorical] = apart[is_categorical] != 0
-    return squares
+
+@dataclass(frozen=True)
+class Pairs:
+    """Every pair of different points: their indices, and squared differences per coordinate."""
+
+    count: int
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+    squares: Array
+    roots: Array
+
+
+def pairs_of(x: Array, is_categorical: NDArray[np.bool_]) -> Pairs:
+    first, second = np.triu_indices(len(x), 1)
+    apart = np.abs(x[first] - x[second]).T.copy()
+    apart[is_categorical] = apart[is_categorical] != 0
+    return Pairs(len(x), first, second, apart * apart, apart)
 
 
 def prior_of(is_categorical: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Middle and spread of log length scales, log scale and log noise."""
-    dimensions = len(is_categorical)
-    middle = np.full(dimensions + 2, np.log(LENGTH_AT_ONE * np.sqrt(max(1, dimensions))))
-    middle[:-2][is_categorical] += np.log(CATEGORY_LENGTH)
-    middle[-2:] = 0.0, np.log(NOISE)
-    spread = np.full(dimensions + 2, LENGTH_SPREAD)
-    spread[-2:] = SCALE_SPREAD, NOISE_SPREAD
+    """Middle and spread of the logarithms: both kinds of lengths, both scales, the noise."""
+    dimensions = max(1, len(is_categorical))
+    categories = np.where(is_categorical, np.log(CATEGORY_LENGTH), 0.0)
+    middle = np.concatenate(
+        [
+            np.log(LENGTH_AT_ONE * np.sqrt(dimensions)) + categories,
+            np.log(SINGLE_LENGTH) + categories,
+            [0.0, np.log(SINGLE_SCALE), np.log(NOISE)],
+        ]
+    )
+    spread = np.repeat(
+        [LENGTH_SPREAD, SINGLE_LENGTH_SPREAD, SCALE_SPREAD, SINGLE_SCALE_SPREAD, NOISE_SPREAD],
+        [len(is_categorical), len(is_categorical), 1, 1, 1],
+    )
     return middle, spread
+
+
+def kernel_of(logs: Array) -> Kernel:
+    values = np.exp(logs)
+    half = (len(logs) - 3) // 2
+    scale, single_scale, noise = values[-3:].tolist()
+    return Kernel(values[:half], values[half:-3], scale, single_scale, noise)
 
 
 def fit_kernel(x: Array, y: Array, is_categorical: NDArray[np.bool_]) -> Kernel:
@@ -57,53 +94,73 @@ def fit_kernel(x: Array, y: Array, is_categorical: NDArray[np.bool_]) -> Kernel:
     from scipy.optimize import minimize
 
     middle, spread = prior_of(is_categorical)
-    squares = differences(x, x, is_categorical)
-    bounds = [(float(m - 5 * s), float(m + 5 * s)) for m, s in zip(middle, spread, strict=True)]
-    bounds[-1] = (float(np.log(SMALLEST_NOISE)), float(np.log(LARGEST_NOISE)))
-    shorter = middle - np.where(np.arange(len(middle)) < x.shape[1], 1.0, 0.0)
+    pairs = pairs_of(x, is_categorical)
+    dimensions = len(is_categorical)
+    least, most = middle - 5 * spread, middle + 5 * spread
+    least[:dimensions] = middle[:dimensions] + np.log(SHORTEST)
+    least[dimensions:-3] = middle[dimensions:-3] + np.log(SHORTEST_SINGLE)
+    least[-1], most[-1] = np.log(SMALLEST_NOISE), np.log(LARGEST_NOISE)
+    shorter = middle - np.where(np.arange(len(middle)) < len(middle) - 3, 1.0, 0.0)
     best, lowest = middle, np.inf
     for start in (middle, shorter):
         result = minimize(
             surprise,
             start,
-            args=(squares, y, middle, spread),
+            args=(pairs, y, middle, spread),
             jac=True,
             method="L-BFGS-B",
-            bounds=bounds,
+            bounds=list(zip(least, most, strict=True)),
             options={"maxiter": FIT_STEPS, "maxfun": 2 * FIT_STEPS},
         )
         if np.isfinite(result.fun) and result.fun < lowest:
             best, lowest = result.x, float(result.fun)
-    return Kernel(np.exp(best[:-2]), float(np.exp(best[-2])), float(np.exp(best[-1])))
+    return kernel_of(best)
 
 
 def surprise(
-    logs: Array, squares: Array, y: Array, middle: Array, spread: Array
+    logs: Array, pairs: Pairs, y: Array, middle: Array, spread: Array
 ) -> tuple[float, Array]:
     """Negative log of likelihood times prior, and its gradient."""
-    from scipy.linalg import cho_solve, cholesky
+    from scipy.linalg.lapack import dpotrf, dpotri
 
-    weights = np.exp(-2 * logs[:-2])
-    scale, noise = np.exp(logs[-2]), np.exp(logs[-1])
-    root = ROOT5 * np.sqrt(np.tensordot(weights, squares, 1))
+    kernel = kernel_of(logs)
+    half = len(kernel.lengths)
+    weights = kernel.lengths**-2.0
+    root = ROOT5 * np.sqrt(weights @ pairs.squares)
     decay = np.exp(-root)
-    plain = scale * (1 + root + root * root / 3) * decay
-    identity = np.eye(len(y))
-    try:
-        lower = cholesky(plain + (noise + 1e-8 * scale) * identity, lower=True)
-    except np.linalg.LinAlgError:
+    together = kernel.scale * (1 + root + root * root / 3) * decay
+    each = kernel.single_scale / max(1, half)
+    roots = pairs.roots * (ROOT5 / kernel.single_lengths)[:, None]
+    decays = each * np.exp(-roots)
+    bend = roots * (1 + roots) / 3
+    alone = (decays * (bend + 1 + roots * (2 / 3))).sum(axis=0)
+    among = np.zeros((pairs.count, pairs.count))
+    among[pairs.second, pairs.first] = together + alone
+    np.fill_diagonal(among, kernel.variance * (1 + 1e-8) + kernel.noise)
+    lower, failed = dpotrf(among, lower=1)
+    if failed:
         return 1e25, np.zeros_like(logs)
-    inverse = cho_solve((lower, True), identity)
-    solved = inverse @ y
+    inverse = dpotri(lower, lower=1)[0]
+    solved = symmetric(inverse) @ y
     off = (logs - middle) / spread
     value = 0.5 * y @ solved + np.log(np.diag(lower)).sum() + 0.5 * off @ off
-    slope = inverse - np.outer(solved, solved)
+    # Of the upper half; each pair counts twice, which the half before the trace takes back.
+    slope = inverse[pairs.second, pairs.first] - solved[pairs.second] * solved[pairs.first]
+    trace = float(np.trace(inverse) - solved @ solved)
     gradient = np.empty_like(logs)
-    steep = slope * (scale * 5 / 3) * (1 + root) * decay
-    gradient[:-2] = 0.5 * weights * np.tensordot(squares, steep, 2)
-    gradient[-2] = 0.5 * float((slope * plain).sum())
-    gradient[-1] = 0.5 * noise * float(np.trace(slope))
+    gradient[:half] = weights * (
+        pairs.squares @ (slope * (kernel.scale * 5 / 3) * (1 + root) * decay)
+    )
+    gradient[half:-3] = (decays * bend * roots) @ slope
+    gradient[-3] = together @ slope + 0.5 * kernel.scale * trace
+    gradient[-2] = alone @ slope + 0.5 * kernel.single_scale * trace
+    gradient[-1] = 0.5 * kernel.noise * trace
     return float(value), gradient + off / spread
+
+
+def symmetric(lower: Array) -> Array:
+    """The matrix of which only the lower half is filled."""
+    return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
 
 
 class Posterior:
@@ -126,6 +183,8 @@ class Posterior:
         self.is_categorical = is_categorical
         self.x = np.vstack([x, pending])
         self.weights = 1.0 / kernel.lengths**2
+        self.single_rates = ROOT5 / kernel.single_lengths
+        self.each = kernel.single_scale / max(1, len(is_categorical))
         self.among = self.covariance(self.x)
         known = len(y)
         self.lower = factor(self.among[:known, :known], kernel)
@@ -137,7 +196,23 @@ class Posterior:
 
     def covariance(self, rows: Array) -> Array:
         root = ROOT5 * np.sqrt(self.squares(rows))
-        return np.asarray(self.kernel.scale * (1 + root + root * root / 3) * np.exp(-root))
+        total = matern(root)
+        total *= self.kernel.scale
+        for start in range(0, len(rows), BLOCK):
+            self.add_singles(rows[start : start + BLOCK], total[start : start + BLOCK])
+        return total
+
+    def add_singles(self, rows: Array, total: Array) -> None:
+        for leaf, rate in enumerate(self.single_rates.tolist()):
+            place, places = rows[:, leaf][:, None], self.x[:, leaf][None]
+            if self.is_categorical[leaf]:
+                other = self.each * float(matern(np.array(rate)))
+                total += np.where(place == places, self.each, other)
+            else:
+                root = np.abs(rate * place - rate * places)
+                alone = matern(root)
+                alone *= self.each
+                total += alone
 
     def squares(self, rows: Array) -> Array:
         numeric = ~self.is_categorical
@@ -151,22 +226,27 @@ class Posterior:
     def predict(self, rows: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of the function at the rows."""
         cross = self.covariance(rows)
-        variance = self.kernel.scale - np.einsum(
+        variance = self.kernel.variance - np.einsum(
             "ij,jk,ik->i", cross, self.inverse, cross, optimize=True
         )
-        return cross @ self.solved, np.sqrt(np.maximum(variance, 1e-12 * self.kernel.scale))
+        return cross @ self.solved, np.sqrt(np.maximum(variance, 1e-12 * self.kernel.variance))
 
     def slopes(self, row: Array) -> tuple[float, float, Array, Array]:
         """Mean and deviation at one row, and how they change along each coordinate."""
+        apart = row[None] - self.x
         root = ROOT5 * np.sqrt(self.squares(row[None])[0])
         decay = np.exp(-root)
         cross = self.kernel.scale * (1 + root + root * root / 3) * decay
         steep = -self.kernel.scale * 5 / 3 * (1 + root) * decay
-        along = steep[:, None] * (row[None] - self.x) * self.weights[None]
+        along = steep[:, None] * apart * self.weights[None]
+        size = np.where(self.is_categorical[None], apart != 0, np.abs(apart))
+        roots = size * self.single_rates[None]
+        decays = self.each * np.exp(-roots)
+        cross += (decays * (1 + roots + roots * roots / 3)).sum(axis=1)
+        along -= decays * (1 + roots) * apart * (self.single_rates**2 / 3)[None]
         reach = self.inverse @ cross
-        deviation = float(
-            np.sqrt(max(self.kernel.scale - cross @ reach, 1e-12 * self.kernel.scale))
-        )
+        least = 1e-12 * self.kernel.variance
+        deviation = float(np.sqrt(max(self.kernel.variance - cross @ reach, least)))
         return (
             float(cross @ self.solved),
             deviation,
@@ -175,11 +255,21 @@ class Posterior:
         )
 
 
+def matern(root: Array) -> Array:
+    # In place: this is most of the work of a suggestion.
+    value = root * (1 / 3)
+    value += 1
+    value *= root
+    value += 1
+    value *= np.exp(-root)
+    return np.asarray(value)
+
+
 def factor(among: Array, kernel: Kernel) -> Array:
     """Cholesky factor with the noise, and with as much more noise as necessary."""
     from scipy.linalg import cholesky
 
-    extra = 1e-8 * kernel.scale
+    extra = 1e-8 * kernel.variance
     while True:
         try:
             return np.asarray(

@@ -106,6 +106,8 @@ class Suggestions:
         # Since when a question is open, and how long the last one took.
         self._asked_at: float | None = None
         self._took: float | None = None
+        # Whether something was handed out since the last question was asked and before its answer.
+        self._taken_meanwhile = False
 
     async def take(self, demand: Demand, crowd: asyncio.Event) -> list[Point]:
         """Points for new settings. `crowd` is set when others come to stand in line."""
@@ -125,6 +127,7 @@ class Suggestions:
         self._ready = self._distinct(self._ready)
         taken = self._usable(demand.results)[: demand.count]
         self._ready = [suggestion for suggestion in self._ready if suggestion not in taken]
+        self._taken_meanwhile |= bool(taken) and self._asked_at is not None
         self._lent = {suggestion.point: suggestion for suggestion in taken}
         self._under_way = [suggestion.point for suggestion in taken]
         for number in range(len(taken), demand.count):
@@ -290,9 +293,13 @@ class Suggestions:
         return bool(made)
 
     def _count_fresh(self) -> int:
-        """How many of those that lie ready know as much as the process was told."""
-        is_blind = self.sweep.method in _BLIND_METHODS
-        return sum(is_blind or suggestion.knows == self._known for suggestion in self._ready)
+        return len(self._fresh())
+
+    def _fresh(self) -> list[_Ready]:
+        """Those of the ready suggestions that know as much as the process was told."""
+        if self.sweep.method in _BLIND_METHODS:
+            return self._ready
+        return [suggestion for suggestion in self._ready if suggestion.knows == self._known]
 
     async def _suggest(self, view: View, count: int, setting: int) -> list[_Ready]:
         # The view may be older than what was handed out last: asked as if that were not there, the
@@ -300,9 +307,13 @@ class Suggestions:
         pending = view.pending or []
         under_way = [json_text.dump(list(point)) for point in self._under_way]
         unseen = set(under_way).difference(pending)
+        # What the answer will replace is not pending: the search would avoid the most promising
+        # points for the sake of trials that never run. If claims come during questions, it may run.
+        staying = self._ready if self._taken_meanwhile else self._fresh()
+        self._taken_meanwhile = False
         ahead_of_ledger = [
             *(text for text in under_way if text in unseen),
-            *(ready.text for ready in self._ready),
+            *(ready.text for ready in staying),
         ]
         known = self._known
         began = self._asked_at = time.monotonic()
@@ -310,6 +321,8 @@ class Suggestions:
             [*pending, *ahead_of_ledger], count, setting + len(ahead_of_ledger)
         )
         self._asked_at, self._took = None, time.monotonic() - began
+        if self._taken_meanwhile:
+            known -= 1  # Made without what was handed out meanwhile: to be made again.
         return [_Ready(point, known) for point in points]
 
     async def _catch_up(self, is_enough: IsEnough = lambda *_: False) -> View | None:
