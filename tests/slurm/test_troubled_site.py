@@ -184,11 +184,11 @@ def test_a_controller_that_is_started_again_in_a_sweep(yard: Yard) -> None:
     before = time.time()
     another = yard.cluster.submit("true", "--hold")
     jobs = yard.cluster.folder / "state" / "job_state"
-    until(lambda: jobs.exists() and jobs.stat().st_mtime > before, "its state is saved", 60)
+    until(lambda: jobs.exists() and jobs.stat().st_mtime > before, "its state is saved", 180)
     with yard.cluster.without_controller():
         typed = Typed(yard, "restarting")
         sweep.let_go()
-        until(lambda: len(sweep.nodes()) == 4, lambda: yard.logs(sweep.said), 60)
+        until(lambda: len(sweep.nodes()) == 4, lambda: yard.logs(sweep.said), 180)
         check_status(yard, sweep, 4)
     yard.cluster.run("scancel", another)
     typed.check_sent_once()
