@@ -246,7 +246,7 @@ def resume_script(site: ClusterSite, path: str) -> str:
 #!/bin/sh
 export SLURM_CONF={site.folder}/slurm.conf PATH={path}
 while [ ! -e {site.power} ]; do sleep 0.1; done
-# --fork: else newer releases, which end this program's group after it, end the nodes too.
+# --fork: a node is no child of this program, with which it might end.
 for node in $(scontrol show hostnames "$1"); do
   setsid --fork slurmd -D -b -N "$node" </dev/null >/dev/null 2>&1
 done
