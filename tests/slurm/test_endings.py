@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import subprocess
 import os
 import signal
 from collections.abc import Iterator
@@ -120,9 +121,18 @@ def test_the_warning_before_the_time_limit(jobs: Jobs) -> None:
     jobs.check_end("warning")
 
 
+def _runs(pattern: str) -> bool:
+    return (
+        subprocess.run(["pgrep", "-f", pattern], capture_output=True, check=False).returncode == 0
+    )
+
+
 def test_time_limit(jobs: Jobs) -> None:
     """Slurm cuts the job where no agent expects it; programs stay until they are killed."""
     jobs.begin("limit")
+    # Agents have asked at their start when the job ends. On a busy machine the answer is late, and
+    # must not be that of the changed job.
+    until(lambda: not _runs("squeue.*PreemptTime"), lambda: "an agent waits for squeue")
     # Where the controller is slow, "now" is past when it hears of it, and it refuses what is past.
     change = ("scontrol", "update", f"JobId={jobs.number('limit')}", "EndTime=now+10")
     jobs.yard.cluster.run(*change)
