@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import subprocess
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
