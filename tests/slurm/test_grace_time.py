@@ -75,7 +75,7 @@ def test_a_changed_time_limit_reaches_the_agent(yard: Yard) -> None:
     job = str(said["jobs"][0]["job_id"])
     until_held(yard, said, HELD)
     yard.cluster.run("scontrol", "update", f"JobId={job}", "TimeLimit=20")
-    until(lambda: "time limit was changed" in yard.logs(said), "the agent sees it", 120)
+    until(lambda: "time limit was changed" in yard.logs(said), "the agent sees it", 300)
     (record,) = yard.cluster.show_job(job)
     (moment,) = re.findall(r"time limit was changed: it ends at (\S+)", yard.logs(said))
     assert record["EndTime"].endswith(moment)
