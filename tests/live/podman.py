@@ -43,8 +43,10 @@ class Podman:
         )  # fmt: skip
 
     def containers(self) -> list[str]:
-        """All there are, also those that have ended."""
-        return self.run("ps", "--all", "--quiet").stdout.split()
+        """Those that run. One that has ended may be left: on a busy machine podman is killed with
+        its program before it has removed it, and a removal by others could take it the exit code.
+        """
+        return self.run("ps", "--quiet").stdout.split()
 
 
 @contextlib.contextmanager

@@ -52,7 +52,7 @@ def agents(
     for agent in started:
         agent.kill()
         agent.communicate()
-    # A container that has ended is removed by podman's own process, later.
+    # Its processes end with the agent's group, in their own time.
     until(lambda: podman.containers() == [], lambda: podman.run("ps", "--all").stdout, 180)
 
 
