@@ -47,4 +47,5 @@ def _run_at(
     finally:
         for rank in started:
             rank.kill()
+            rank.communicate()  # Its pipes are closed, also after a timeout.
     return [Ended(rank.returncode, *texts) for rank, texts in zip(started, said, strict=True)]
