@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from runyard.home import Home
+from tests import warm_commands
 from tests.warm_commands import run_warm
 
 _SAYS_ALL = 'echo "$WHO"; pwd; umask; cat; echo aside >&2; exit 3'
@@ -44,6 +45,15 @@ def test_it_ends_and_speaks_alike(
     assert warm is not None
     assert (warm.returncode, warm.stdout, warm.stderr) == (code, fresh.stdout, fresh.stderr)
     assert fresh.returncode == code
+
+
+def test_a_first_test_with_variables_of_its_own_spoils_it_for_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warm_commands, "_warm", None)
+    environment = {**os.environ, "PYTHONUSERBASE": str(tmp_path)}
+    assert run_warm(["--version"], environment, tmp_path, "", 180) is None
+    assert run_warm(["--version"], dict(os.environ), tmp_path, "", 180)
 
 
 def test_what_python_reads_at_its_start_takes_a_fresh_process(tmp_path: Path) -> None:

@@ -33,8 +33,9 @@ _SERVER = Path(__file__).with_name("warm_server.py")
 class _Warm:
     """The process that is forked."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._fixed = _fixed(environment)
+    def __init__(self) -> None:
+        # Not that of the first test that comes: it may have changed them for itself.
+        self._fixed = _OF_THIS_PROCESS
         self._folder = tempfile.TemporaryDirectory(prefix="warm-")
         self._address = f"{self._folder.name}/orders"
         with socket.socket(socket.AF_UNIX) as listener:
@@ -89,7 +90,7 @@ def run_warm(
     global _warm
     with _starting:
         if _warm is None or _warm.is_gone():
-            _warm = _Warm(environment)
+            _warm = _Warm()
             atexit.register(_warm.end)
         warm = _warm
     if not warm.fits(environment):
@@ -144,3 +145,8 @@ def _receive(connection: socket.socket) -> bytes:
 
 def _fixed(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name.startswith(_READ_AT_START)}
+
+
+_OF_THIS_PROCESS = {
+    name: value for name, value in _fixed(os.environ).items() if not name.startswith("RUNYARD_")
+}
