@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,12 @@ def test_ranks_agree_and_an_interrupted_run_ends_like_an_uncut_one(
     assert [result["weights"] for result in results(cut)] == [first["weights"]] * 2
 
 
+def _has_failed(rank: Ended) -> bool:
+    """With an exception of Python. torch 2.13 aborts now and then when it exits after one."""
+    is_aborted = rank.returncode == -signal.SIGABRT and "terminate called" in rank.stderr
+    return "Traceback" in rank.stderr and (rank.returncode == 1 or is_aborted)
+
+
 def test_ranks_that_are_out_of_step_hear_of_it(tmp_path: Path, torch_python: Path) -> None:
     ended = run_ranks(
         torch_python,
@@ -70,7 +77,7 @@ def test_ranks_that_are_out_of_step_hear_of_it(tmp_path: Path, torch_python: Pat
         ["out-of-step"],
         RUNYARD_CHECKPOINT_DIR=str(tmp_path / "c"),
     )
-    assert all(rank.returncode == 1 for rank in ended)
+    assert all(map(_has_failed, ended))
     assert "the ranks are out of step: rank 0 is at 'score'" in ended[0].stderr
 
 
@@ -81,7 +88,7 @@ def test_when_rank_0_fails_all_fail_at_once(tmp_path: Path, torch_python: Path) 
         ["rank-0-fails"],
         RUNYARD_CHECKPOINT_DIR=str(tmp_path / "c"),
     )
-    assert all(rank.returncode == 1 for rank in ended)
+    assert all(map(_has_failed, ended))
     assert "ZeroDivisionError" in ended[0].stderr
     assert "rank 0 failed" in ended[1].stderr
     assert "ZeroDivisionError: division by zero" in ended[1].stderr
