@@ -76,8 +76,8 @@ def read_end(options: dict[str, str], job: dict[str, Any]) -> JobEnd:
     grace = float(options["grace"]) if "grace" in options else None
     # The script began before its login shell's profile, modules and data.
     age = 0.0 if limit is None else age_of(os.getppid())
-    found = find_end(requested, here, now, limit, age)
-    end = JobEnd(found, now, grace, job=here if here.is_job else None, requested=requested)
+    end_time = find_end(requested, here, now, limit, age)
+    end = JobEnd(end_time, now, grace, job=here if here.is_job else None, requested=requested)
     end.watches_closely = bool(job.get("pushed_out"))
     return end
 

@@ -106,7 +106,9 @@ class SlurmFacts:
         """Those whose jobs make room for others, after a time in which they can save."""
         modes = ("REQUEUE", "CANCEL")
         return tuple(
-            one for one in self.partitions if one.grace and (one.preempt_mode or "") in modes
+            partition
+            for partition in self.partitions
+            if partition.grace and (partition.preempt_mode or "") in modes
         )
 
     @property

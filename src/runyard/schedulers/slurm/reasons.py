@@ -157,9 +157,9 @@ def read_reason(text: str | None) -> Reason | None:
     bare = (text or "").strip().strip("()")
     if bare in ("", "None", "N/A", "null"):
         return None
-    told = re.fullmatch(r"([^:]+): (.*)", bare, re.DOTALL)
-    if told is not None and (known := read_reason(told[1])) is not None:
-        return Reason(told[1], told[2].removesuffix(f"; {known.mend}"), known.mend)
+    worded = re.fullmatch(r"([^:]+): (.*)", bare, re.DOTALL)
+    if worded is not None and (known := read_reason(worded[1])) is not None:
+        return Reason(worded[1], worded[2].removesuffix(f"; {known.mend}"), known.mend)
     # Details follow a comma: ReqNodeNotAvail, UnavailableNodes:n[3-4].
     word, _, more = (bare, "", "") if bare in _TABLE else bare.partition(",")
     word = word.strip()

@@ -181,8 +181,8 @@ def _elasticity(facts: SlurmFacts) -> Iterator[str]:
     if facts.starts_nodes:
         lines.append(f"  start_wait: {short_time(facts.starts_nodes)}")
     if spot := facts.spot_partitions:
-        lines.append(f"  spot: [{', '.join(_quoted(one.name) for one in spot)}]")
-        lines.append(f"  grace: {short_time(min(one.grace or 0.0 for one in spot))}")
+        lines.append(f"  spot: [{', '.join(_quoted(partition.name) for partition in spot)}]")
+        lines.append(f"  grace: {short_time(min(partition.grace or 0.0 for partition in spot))}")
     if facts.requeues is False:
         lines.append("  requeue: false")
     if lines:
