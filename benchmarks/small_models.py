@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,12 @@ def figures(card: Card | None) -> dict[str, int]:
     return {"reserved": torch.cuda.max_memory_reserved(), "context": card.context()}
 
 
+def seconds_since_start() -> float:
+    """How old this process is: a forked one begins with its fork."""
+    began = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - began / os.sysconf("SC_CLK_TCK")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", choices=("mlp", "cnn", "gpt", "resnet", "large"), required=True)
@@ -106,6 +113,7 @@ def main() -> None:
     parser.add_argument("--ballast", type=float, default=0.0, help="GiB that it also takes")
     parser.add_argument("--note", required=True)
     parser.add_argument("--figures", help="where torch's own figures go")
+    parser.add_argument("--starts", help="a file to add to: seconds until the first step")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     torch.manual_seed(args.seed)
@@ -127,6 +135,9 @@ def main() -> None:
                 loss.backward()
                 optimizer.step()
                 step += 1
+            if args.starts and step == 10:
+                with Path(args.starts).open("a") as starts:
+                    starts.write(f"{seconds_since_start():.3f}\n")
             if args.ballast and not ballast:
                 # Late, as optimizers and longer sequences take theirs: nobody saw it coming.
                 ballast = [torch.empty(int(args.ballast * 2**30), dtype=torch.uint8, device=device)]
