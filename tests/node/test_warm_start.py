@@ -19,6 +19,8 @@ from runyard.node.attempt.warm_start import WarmStarts, read_command
 from runyard.node.system import processes
 from runyard.node.system.loop import Loop
 from tests.conftest import wait_until
+from tests.environments import Missing, skip_or_fail
+from tests.train.frameworks import ensure_framework
 
 SLOW = """\
 import os, sys, time
@@ -26,7 +28,7 @@ time.sleep(0.3)
 with open("imports", "a") as file:
     print(os.getpid(), os.environ.get("OMP_NUM_THREADS"), file=file)
 """
-LONG = 60.0  # A guard against a hang, never a measure.
+LONG = 180.0  # A guard against a hang, never a measure.
 
 
 class Yard:
@@ -332,6 +334,44 @@ def test_a_module_that_cannot_be_held_is_said_once(yard: Yard, module: str, why:
     [line] = yard.lines
     assert line.startswith("programs start cold: slow cannot be held ready: ")
     assert why in line
+
+
+COUNTS_LATE_IMPORTS = """\
+import sys
+import {library}
+before = set(sys.modules)
+{use}
+print(len(set(sys.modules) - before))
+"""
+
+
+def test_wandb_is_held_with_what_it_imports_when_a_run_begins(yard: Yard) -> None:
+    use = "wandb.init(mode='offline').log({'loss': 1})"
+    write(yard, COUNTS_LATE_IMPORTS.format(library="wandb", use=use))
+    assert_held(yard, "wandb", "python")
+
+
+@pytest.mark.frameworks
+def test_torch_is_held_with_what_the_first_optimizer_imports(yard: Yard) -> None:
+    use = "torch.optim.Adam(torch.nn.Linear(2, 2).parameters())"
+    write(yard, COUNTS_LATE_IMPORTS.format(library="torch", use=use))
+    try:
+        python = ensure_framework("torch")
+    except Missing as missing:
+        skip_or_fail(str(missing))
+    assert_held(yard, "torch", str(python))
+
+
+def assert_held(yard: Yard, library: str, python: str) -> None:
+    """A warm program imports less than a tenth of what a cold one does."""
+    more = {"WANDB_SILENT": "true", "HOME": str(yard.folder)}
+    yard.prepare(python, "train.py", modules=(library,), **more)
+    yard.turn_until(lambda: any("imported once" in line for line in yard.lines))
+    code, said = yard.run(python, "train.py", modules=(library,), **more)
+    assert code == 0, said
+    late_when_cold = int(cold(yard, python, "train.py", **more)[1])
+    assert late_when_cold > 100
+    assert int(said) < late_when_cold / 10
 
 
 def test_other_commands_start_cold_and_that_is_said_once(yard: Yard) -> None:

@@ -14,6 +14,7 @@ if the pipe is closed instead: so a program never begins twice, whoever dies mea
 from __future__ import annotations
 
 import array
+import contextlib
 import gc
 import importlib
 import json
@@ -33,6 +34,19 @@ GO = b"g"
 _LENGTH = struct.Struct("!Q")
 # Threads that survive a fork unharmed: jemalloc (pyarrow's) starts its own again in the child.
 _HARMLESS_THREADS = ("jemalloc_bg_thd",)
+# Libraries import these on first use, so nearly every program does. A release may lack some.
+_ON_FIRST_USE = {
+    # By the first optimizer; it takes two thirds of the time that torch itself takes.
+    "torch": ("torch._dynamo",),
+    # By `wandb.init` and the first row; a third of the time of wandb itself.
+    "wandb": (
+        "wandb.apis.public",
+        "requests",
+        "opentelemetry.sdk.metrics",
+        "opentelemetry.exporter.otlp.proto.http.metric_exporter",
+        "yaml",
+    ),
+}
 _BAD_FORK = 3
 # Where `/proc/self/stat` has the addresses of the words and of the environment, behind the name.
 _ARGUMENTS, _ENVIRONMENT = slice(45, 47), slice(47, 49)
@@ -82,6 +96,10 @@ def preload(modules: Sequence[str], folder: str) -> None:
         except BaseException as error:
             why = str(error).strip().splitlines() or [""]
             raise NoPreload(f"import {name}: {type(error).__name__}: {why[0]}") from error
+    for library, later in _ON_FIRST_USE.items():
+        for name in later if library in sys.modules else ():
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
     _refuse_threads()
     _refuse_gpu()
     gc.collect()
