@@ -31,6 +31,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from tests.order import keep_seconds
 from tests.proofs import find_unproved, read_commit_day, read_records
 from tests.requirements import PAGE, read_rows
 
@@ -76,6 +77,8 @@ class Record:
             self._ended[report.nodeid] = "passed"
 
     def pytest_sessionfinish(self) -> None:
+        if not self._only:
+            keep_seconds(Path.cwd(), self._seconds)
         files = sorted(
             self._seconds, key=lambda file: -max(self._seconds[file], 3 * self._cpu[file])
         )

@@ -21,6 +21,7 @@ from runyard.client.discover import stop_server
 from runyard.errors import RunyardError
 from runyard.home import Home
 from runyard.port_holder import HOLD_SECONDS
+from tests.order import read_seconds, turn
 from tests.warm_commands import run_warm
 
 pytest_plugins = ["tests.slurm.plugin"]
@@ -28,8 +29,6 @@ pytest_plugins = ["tests.slurm.plugin"]
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
-# Files of these take minutes, the first ones most.
-_LONG = ("wandb_clients", "tutorials", "cuts", "slurm", "nodes", "train", "page", "live")
 _OF_ANOTHER_JOB = ("WANDB_", "SLURM_", "SBATCH_", "RUNYARD_", "COMP_", "_ARGCOMPLETE")
 
 
@@ -44,14 +43,10 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What takes long begins first, so that of several processes (`-n`) none is left alone."""
-
-    def place(item: pytest.Item) -> int:
-        found = [turn for turn, name in enumerate(_LONG) if name in item.path.parts]
-        return found[0] if found else len(_LONG)
-
-    items.sort(key=place)
+    seconds = read_seconds(config.rootpath)
+    items.sort(key=lambda item: turn(item.nodeid.partition("::")[0], seconds))
 
 
 class _Cpu:

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.order import read_seconds
+
 SUITE = Path(__file__).parents[1] / "scripts" / "suite.py"
 PASSES = "def test_passes(): pass\n"
 # The first time it fails, and leaves a note that it was there.
@@ -72,6 +74,8 @@ def test_what_passes_alone_is_named_and_passes_where_its_cause_is_known(tmp_path
     assert f"== once more, alone: {ONCE}\n" in done.stdout
     assert "starved by its neighbours" in done.stdout
     assert done.stdout.endswith(f"failed at first, passed alone: {ONCE}\n")
+    # The next run begins with those that took longest.
+    assert set(read_seconds(tmp_path)) == {"test_fine.py", "test_once.py"}
 
 
 def test_what_passes_alone_and_nobody_knows_why_is_to_be_looked_into(tmp_path: Path) -> None:

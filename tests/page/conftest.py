@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, 
 from runyard.client.api import Api
 from runyard.client.discover import ensure_server
 from runyard.home import Home
-from tests.page.chromium import require_chromium
+from tests.page.chromium import launch_chromium, require_chromium
 
 OpenPage = Callable[..., Page]
 # A busy machine paints late; nothing here waits longer than it must.
@@ -25,12 +25,11 @@ expect.set_options(timeout=PATIENCE)
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """One for a file: while Playwright is up, its event loop runs, and no other can in here."""
-    path = require_chromium()
+    require_chromium()
     with sync_playwright() as playwright:
-        # In a container Chromium cannot make its sandbox; it sees our own pages alone.
-        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield found
-        found.close()
+        chromium = launch_chromium(playwright)
+        yield chromium
+        chromium.close()
 
 
 def login_link(home: Home, path: str = "", base: str | None = None) -> str:

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from runyard.home import Home
 from tests.conftest import end_server
-from tests.page.chromium import require_chromium
+from tests.page.chromium import launch_chromium
 from tests.page.conftest import login_link
 from tests.page.gallery import PROJECT as GALLERY
 from tests.page.gallery import log_gallery
@@ -71,9 +71,7 @@ def main() -> None:
             yard = open_yard(home)
             shots = fill(yard, Path(state))
             with sync_playwright() as playwright:
-                browser = playwright.chromium.launch(
-                    executable_path=require_chromium(), args=["--no-sandbox"]
-                )
+                browser = launch_chromium(playwright)
                 if given.all:
                     photograph_all(browser, yard, shots, given.folder)
                     photograph_all(browser, open_yard(empty), list(without_data()), given.folder)

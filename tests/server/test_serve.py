@@ -303,3 +303,16 @@ def _until(is_so: Callable[[], bool]) -> None:
             return
         time.sleep(0.02)
     raise AssertionError("it did not come about")
+
+
+def test_modules_are_loaded_once_and_never_looked_through_for_garbage(home: Home) -> None:
+    code = (
+        "import gc; from runyard.server.__main__ import main\n"
+        "main(); print(gc.isenabled(), gc.get_freeze_count() > 50_000)"
+    )
+    words = ["--home", str(home.path), "--url", "refused once all is loaded"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+    )
+    assert "is no address of a server" in done.stderr
+    assert done.stdout == "True True\n"
