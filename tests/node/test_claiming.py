@@ -43,12 +43,12 @@ class Desk:
             channel=self.line, token=None, claims_with_end=False, is_closed=False, rests=False,
             is_preparing=False,
         )  # fmt: skip
-        end = SimpleNamespace(useful_seconds=lambda now: None)
+        end = SimpleNamespace(useful_seconds=lambda _now: None)
         self.work: Any = SimpleNamespace(
             agent="9", slots=[self.slot], count=None, taken={1}, is_draining=False, end=end,
             warm_starts=None,
         )  # fmt: skip
-        occupancy: Any = SimpleNamespace(may_ask=lambda slot: True)
+        occupancy: Any = SimpleNamespace(may_ask=lambda _slot: True)
         ending: Any = None
         self.failures: list[str] = []
         self.told: list[int] = []
