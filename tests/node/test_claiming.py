@@ -15,6 +15,11 @@ HELD = {"trial": 1, "number": 1, "run": 5, "exit_code": 0, "cause": None, "ended
 NEXT = {"do": "run", "trial": {"number": 2, "name": "next"}, "attempt": 1}
 
 
+def stub(**fields: Any) -> Any:
+    """Whatever has these."""
+    return SimpleNamespace(**fields)
+
+
 class Line:
     """A connection to the server that keeps what is said."""
 
@@ -39,23 +44,21 @@ class Desk:
 
     def __init__(self, *, claims_with_end: bool = True) -> None:
         self.line = Line()
-        self.slot: Any = SimpleNamespace(
+        self.slot = stub(
             channel=self.line, token=None, claims_with_end=False, is_closed=False, rests=False,
             is_preparing=False,
         )  # fmt: skip
-        end = SimpleNamespace(useful_seconds=lambda _now: None)
-        self.work: Any = SimpleNamespace(
+        end = stub(useful_seconds=lambda _now: None)
+        self.work = stub(
             agent="9", slots=[self.slot], count=None, taken={1}, is_draining=False, end=end,
             warm_starts=None,
         )  # fmt: skip
-        occupancy: Any = SimpleNamespace(may_ask=lambda _slot: True)
+        occupancy = stub(may_ask=lambda _slot: True)
         ending: Any = None
         self.failures: list[str] = []
         self.told: list[int] = []
         self.claiming = Claiming(self.work, occupancy, ending, self.failures.append)
-        attempt: Any = SimpleNamespace(
-            claim={"claims_with_end": claims_with_end}, record=SimpleNamespace(content=HELD)
-        )
+        attempt = stub(claim={"claims_with_end": claims_with_end}, record=stub(content=HELD))
         self.claiming._tell_end(self.slot, attempt, lambda answer: self.told.append(answer.status))
 
     @property
