@@ -47,7 +47,7 @@ def test_both_are_on_disk_after_one_commit(client: Client) -> None:
         return count
 
     before = commits()
-    end_and_claim(agent, held, "second")
+    assert end_and_claim(agent, held, "second")["claim"]["do"] == "run"
     assert commits() - before == 1
 
 
