@@ -25,7 +25,7 @@ import numpy as np
 
 from runyard.client.discover import connect, start_server, stop_server
 from runyard.home import Home, prepare, read_discovery
-from runyard.search.draws import quasi_random
+from runyard.search.by_number import quasi_random
 from runyard.server.runs import runs
 from runyard.server.store.database import Database
 from runyard.server.sweeps.ledger import agents, claims, settling, trials

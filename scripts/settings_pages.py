@@ -10,14 +10,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from runyard.clusters.facts_table import with_facts
+from facts_table import with_facts
+from settings_tables import profile_tables, project_schema, project_tables, with_tables
+
 from runyard.clusters.load import SHIPPED, load_profile
-from runyard.config.settings_tables import (
-    profile_tables,
-    project_schema,
-    project_tables,
-    with_tables,
-)
 
 DOCS = Path(__file__).parent.parent / "docs"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from runyard.search.draws import quasi_random
+from runyard.search.by_number import quasi_random
 from runyard.search.engines.choose import make_engine
 from runyard.search.engines.result import Result
 from runyard.search.space import Point

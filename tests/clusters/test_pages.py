@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from runyard.cli.main import main
-from runyard.clusters.facts_table import facts_tables, with_facts
 from runyard.clusters.load import SHIPPED, load_profile, profile_names
 from runyard.clusters.profile import Profile
+from tests.script_modules import load_script
 from tests.tutorials.tutorial import blocks, compare
 
+FACTS = load_script("facts_table")
 PAGES = Path(__file__).parents[2] / "docs" / "clusters"
 # The profile that a page's commands are typed with.
 TYPED_ON = {
@@ -32,7 +33,9 @@ def shipped(name: str) -> Profile:
 def test_a_page_says_what_the_profiles_say(name: str) -> None:
     page = (PAGES / f"{name}.md").read_text()
     assert "<!-- facts: " in page
-    assert page == with_facts(page, shipped), "write it anew: python scripts/settings_pages.py"
+    assert page == FACTS.with_facts(page, shipped), (
+        "write it anew: python scripts/settings_pages.py"
+    )
 
 
 def test_every_profile_that_is_in_use_has_a_page() -> None:
@@ -44,7 +47,7 @@ def test_every_profile_that_is_in_use_has_a_page() -> None:
 
 
 def test_facts_on_which_clusters_agree_are_told_once() -> None:
-    told = facts_tables([shipped("fir"), shipped("narval")])
+    told = FACTS.facts_tables([shipped("fir"), shipped("narval")])
     common, own = told.split("\n\n")
     assert "| scratch | `${SCRATCH}` |" in common
     assert "| internet on nodes | yes | no; module `httpproxy`" in own

@@ -9,16 +9,13 @@ from typing import Any
 import pytest
 
 from runyard.config.project_shape import ProjectFile
-from runyard.config.settings_tables import (
-    profile_tables,
-    project_schema,
-    project_tables,
-    with_tables,
-)
 from runyard.reading.documents import read_document
 from runyard.reading.fields import Fields
 from runyard.reading.problems import Findings
 from runyard.reading.records import read_record, settings_of, without_empty
+from tests.script_modules import load_script
+
+TABLES = load_script("settings_tables")
 
 PAGE = Path(__file__).parents[2] / "docs" / "runyard-file.schema.json"
 
@@ -56,20 +53,23 @@ BAD = [
 
 def test_the_page_is_the_records_own() -> None:
     written = json.loads(PAGE.read_text())
-    assert written == project_schema(), "write it anew: python scripts/settings_pages.py"
+    assert written == TABLES.project_schema(), "write it anew: python scripts/settings_pages.py"
 
 
 @pytest.mark.parametrize(
-    ("name", "tables"), [("runyard-file", project_tables()), ("clusters", profile_tables())]
+    ("name", "tables"),
+    [("runyard-file", TABLES.project_tables()), ("clusters", TABLES.profile_tables())],
 )
 def test_the_documentation_lists_every_key(name: str, tables: str) -> None:
     page = (PAGE.parent / f"{name}.md").read_text()
-    assert page == with_tables(page, tables), "write it anew: python scripts/settings_pages.py"
+    assert page == TABLES.with_tables(page, tables), (
+        "write it anew: python scripts/settings_pages.py"
+    )
     assert "| `time` |" in page or "| `longest` |" in page
 
 
 def test_every_key_can_be_completed_and_says_what_it_is() -> None:
-    schema: Any = project_schema()
+    schema: Any = TABLES.project_schema()
     assert set(schema["properties"]) == set(settings_of(ProjectFile))
     assert schema["definitions"]["Resources"]["properties"]["time"]["description"]
 
@@ -80,5 +80,5 @@ def test_schema_and_reader_are_of_one_mind(text: str) -> None:
     data = read_document(text, clocks=True).data or {}
     findings = Findings()
     read_record(ProjectFile, Fields(without_empty(data), (), findings))
-    validator = jsonschema.Draft7Validator(project_schema())
+    validator = jsonschema.Draft7Validator(TABLES.project_schema())
     assert (not findings.has_errors) == validator.is_valid(data) == (text in GOOD)

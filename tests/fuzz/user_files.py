@@ -17,8 +17,7 @@ from runyard.config.sweep_file import read_sweep_file
 from runyard.config.task_list import read_task_file, sweep_config
 from runyard.errors import RunyardError
 from runyard.schedulers.slurm.script_reader import translate
-from runyard.search.draws import quasi_random
-from runyard.search.grid import index_of
+from runyard.search.by_number import index_of, quasi_random
 from runyard.search.stopping.choose import make_stopper
 from runyard.server.sweeps.serving.creation import BadSweep, SweepFile, read_file
 from runyard.server.sweeps.serving.drawing import BY_NUMBER, Drawing

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runyard.search.grid import index_of, point_at
+from runyard.search.by_number import index_of, point_at
 from runyard.search.space import Space
 from runyard.search.sweep import read_sweep
 

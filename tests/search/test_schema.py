@@ -10,8 +10,10 @@ import pytest
 
 from runyard.reading.documents import DocumentError, read_document
 from runyard.search.options import OPTION_KEYS
-from runyard.search.schema import sweep_schema
 from runyard.search.sweep import KEYS, read_sweep
+from tests.script_modules import load_script
+
+sweep_schema = load_script("sweep_schema").sweep_schema
 
 PAGE = Path(__file__).parents[2] / "docs" / "sweep-file.schema.json"
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.yaml"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runyard.search.draws import draws, quasi_random
+from runyard.search.by_number import draws, quasi_random
 from runyard.search.sweep import read_sweep
 from runyard.server.sweeps.ledger import trials
 from runyard.server.sweeps.policy import ahead, lifecycle

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.script_modules import load_script
 
 REPORT = """<testsuites><testsuite>
 <testcase classname="tests.system_tests.test_core.test_a" name="test_one" />
@@ -21,23 +22,14 @@ REPORT = """<testsuites><testsuite>
 </testsuite></testsuites>"""
 
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
+@pytest.fixture
+def script() -> ModuleType:
+    return load_script("wandb_system_tests")
 
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    return _load("wandb_system_tests", monkeypatch)
-
-
-@pytest.fixture
-def scores(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    return _load("wandb_scores", monkeypatch)
-
-
-def _load(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """Scripts import each other from their folder."""
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    return importlib.import_module(name)
+def scores() -> ModuleType:
+    return load_script("wandb_scores")
 
 
 def test_a_report_becomes_a_score_with_reasons(scores: ModuleType, tmp_path: Path) -> None:

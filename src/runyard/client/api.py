@@ -154,11 +154,11 @@ class Api:
                 metric=list(metrics),
                 archive=archive,
             )
-            found = [json.loads(line) for line in page.splitlines()]
-            if not found:
+            rows = [json.loads(line) for line in page.splitlines()]
+            if not rows:
                 return
-            yield from found
-            start = found[-1]["_row"] + 1
+            yield from rows
+            start = rows[-1]["_row"] + 1
 
     def console(self, run: Run, after: int = 0, wait: float = 0) -> Console:
         """The console from byte `after` on; waits up to `wait` seconds for something new."""

@@ -52,5 +52,5 @@ class JobsApi:
     def update_all(self, news: Mapping[int, JobNews]) -> None:
         """The same for many at once, in one request."""
         if news:
-            told = [{"key": key, **one} for key, one in news.items()]
-            self._connection.post("/api/jobs/news", {"news": told})
+            content = [{"key": key, **one} for key, one in news.items()]
+            self._connection.post("/api/jobs/news", {"news": content})

@@ -108,7 +108,9 @@ class _Push:
 
     def plan(self) -> Sent:
         held = self._api.artifacts.of_run(self._run["key"])
-        for record in {one["key"]: one for one in (*held["logged"], *held["used"])}.values():
+        for record in {
+            artifact["key"]: artifact for artifact in (*held["logged"], *held["used"])
+        }.values():
             if self._find(record) is None:
                 self._note(record)
         return self._sent

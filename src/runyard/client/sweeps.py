@@ -141,8 +141,15 @@ class SweepApi:
 
         `job` and `node` are Slurm's words for where it is: 123, or 123_4 in an array.
         """
-        given = {"token": token, "host": host, "pid": pid, "slots": slots, "job": job, "node": node}
-        begun: Begun = self._connection.post(f"/api/sweeps/{key}/agents", given)
+        content = {
+            "token": token,
+            "host": host,
+            "pid": pid,
+            "slots": slots,
+            "job": job,
+            "node": node,
+        }
+        begun: Begun = self._connection.post(f"/api/sweeps/{key}/agents", content)
         return begun
 
     def claim(self, agent: int, *, token: str, wait: float = 0.0) -> Claimed:
@@ -186,7 +193,7 @@ class SweepApi:
         `cause` (finished, go-on, time, preempted, node, cut, memory, nan, program, signal, stopped)
         where the agent knows more than the code tells. It may be told late, and more than once.
         """
-        told = self._connection.post(
+        answer = self._connection.post(
             f"/api/agents/{agent}/ends",
             {
                 "trial": trial,
@@ -196,7 +203,7 @@ class SweepApi:
                 "ended_at": ended_at,
             },
         )
-        ended: Trial = told["trial"]
+        ended: Trial = answer["trial"]
         return ended
 
     def leave(self, agent: int, why: str | None = None) -> None:

@@ -52,8 +52,8 @@ def other_server(server: str, **known: str | None) -> dict[str, str] | None:
     """What is known of a server that programs are to log to; None for our own."""
     if server == EMBEDDED:
         return None
-    found = {"url": target_url(server), **known}
-    return {name: value for name, value in found.items() if value}
+    settings = {"url": target_url(server), **known}
+    return {name: value for name, value in settings.items() if value}
 
 
 def read_headers(lines: Any) -> dict[str, str]:

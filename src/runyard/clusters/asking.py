@@ -19,10 +19,6 @@ class Answer:
     trouble: str | None = None
     is_missing: bool = False
 
-    @property
-    def ok(self) -> bool:
-        return self.trouble is None
-
 
 class Ask(Protocol):
     """Runs a command. Tests answer with recorded output of other releases of Slurm."""

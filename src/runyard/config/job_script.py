@@ -152,7 +152,7 @@ class Body:
         words = [word for word in words if word not in ("${@}", "$@", "${*}", "$*")]
         words = self._without_torchrun(words)
         text = " ".join(words)
-        missing = {f"${found.strip('{}')}" for found in _POSITIONAL.findall(text)}
+        missing = {f"${name.strip('{}')}" for name in _POSITIONAL.findall(text)}
         missing |= {f"${name}" for name in self._computed if f"${{{name}}}" in text}
         if missing:
             self._notes.append(

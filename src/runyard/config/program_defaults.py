@@ -120,9 +120,9 @@ class Defaults:
             return set()
         self._followed.add(id(function))
         default = _default_of(function, name)
-        found = [_argument_of(call, function, name) for call in self._calls(function)]
-        given = [default if argument is None else argument for argument in found] or [default]
-        keys = _union(self.keys_of(argument) for argument in given)
+        arguments = [_argument_of(call, function, name) for call in self._calls(function)]
+        values = [default if argument is None else argument for argument in arguments] or [default]
+        keys = _union(self.keys_of(argument) for argument in values)
         self._followed.discard(id(function))
         return keys
 

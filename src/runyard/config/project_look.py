@@ -48,14 +48,14 @@ class Look:
 
 def look(folder: Path, scripts: ScriptReader) -> Look:
     """What the files of a project say about how to run it. `scripts` reads its job scripts."""
-    found = Look()
-    _sweep(folder, found)
-    _job_scripts(folder, scripts, found)
-    _command(folder, found)
-    _environment(folder, found)
-    if not {"command", "command_file", "sweep"} & set(found.settings):
-        found.notes.append("no program was found: write command: or sweep: before you submit")
-    return found
+    project = Look()
+    _sweep(folder, project)
+    _job_scripts(folder, scripts, project)
+    _command(folder, project)
+    _environment(folder, project)
+    if not {"command", "command_file", "sweep"} & set(project.settings):
+        project.notes.append("no program was found: write command: or sweep: before you submit")
+    return project
 
 
 def _job_scripts(folder: Path, reader: ScriptReader, found: Look) -> None:
@@ -197,8 +197,8 @@ def _environment(folder: Path, found: Look) -> None:
 
 
 def _files(folder: Path, patterns: Iterable[str]) -> list[Path]:
-    found = [file for pattern in patterns for file in sorted(folder.glob(pattern))]
-    return [file for file in found if file.is_file()][:_MOST_FILES]
+    files = [file for pattern in patterns for file in sorted(folder.glob(pattern))]
+    return [file for file in files if file.is_file()][:_MOST_FILES]
 
 
 def _files_below(folder: Path, endings: tuple[str, ...]) -> list[Path]:

@@ -113,16 +113,18 @@ def make_tasks(source: str, lines: Sequence[Line]) -> TaskList:
             f"{source} holds {len(lines):,} command lines, and at most {MOST_LINES:,} are taken",
             mend="make several lists of it, or a sweep file with method: grid",
         )
-    given = {line.number: _options(source, line) for line in lines}
-    differing = _differing(list(given.values()))
+    options_of = {line.number: _options(source, line) for line in lines}
+    differing = _differing(list(options_of.values()))
     if WORDS not in differing:
-        given = {n: {k: v for k, v in value.items() if k != WORDS} for n, value in given.items()}
+        options_of = {
+            n: {k: v for k, v in value.items() if k != WORDS} for n, value in options_of.items()
+        }
     taken = set[str]()
     tasks = {}
     for line in lines:
-        values = given[line.number]
-        told = {name: value for name, value in values.items() if name in differing}
-        options = {name: value for name, value in told.items() if name != WORDS}
+        values = options_of[line.number]
+        shown = {name: value for name, value in values.items() if name in differing}
+        options = {name: value for name, value in shown.items() if name != WORDS}
         name = f"line{line.number}"
         if 0 < len(options) <= _MOST_PARTS:
             name = trial_name(options, taken.__contains__)

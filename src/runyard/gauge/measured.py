@@ -198,19 +198,6 @@ def summarise(
     return replace(measured, whole_seconds=whole[0], whole_between=whole[1:])
 
 
-def estimate_whole(
-    marks: Sequence[Mark],
-    total: int | None,
-    *,
-    began: float,
-    now: float,
-    left: float | None = None,
-) -> float | None:
-    """Seconds of a whole run, as they are expected."""
-    whole = estimate_range(marks, total, began=began, now=now, left=left)
-    return None if whole is None else whole[0]
-
-
 def estimate_range(
     marks: Sequence[Mark],
     total: int | None,

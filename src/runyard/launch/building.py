@@ -220,10 +220,10 @@ def _wait(
                 mend=f"its log is in {folder}",
             )
         reason = f" ({state.reason})" if state.reason else ""
-        told = f"the build's job {job_id} is {name}{reason}"
-        if told != last:
-            say(told)
-            last = told
+        trouble = f"the build's job {job_id} is {name}{reason}"
+        if trouble != last:
+            say(trouble)
+            last = trouble
         sleep(_LOOK_EVERY)
 
 
@@ -233,8 +233,8 @@ def _goes_on(job_id: str) -> bool:
 
 def _read_note(note: Path) -> tuple[Path | None, str | None]:
     try:
-        told = json.loads(note.read_text())
-        return Path(told["folder"]), str(told["job"])
+        content = json.loads(note.read_text())
+        return Path(content["folder"]), str(content["job"])
     except (OSError, ValueError, LookupError, TypeError):
         return None, None
 

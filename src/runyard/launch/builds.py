@@ -65,7 +65,9 @@ class Build:
 def files_for(kind: str) -> tuple[str, ...]:
     """The files of a project that matter for an environment of this kind."""
     main = _FILES.get(kind, ())
-    return tuple(dict.fromkeys((*main, *(one for name in main for one in _BESIDE.get(name, ())))))
+    return tuple(
+        dict.fromkeys((*main, *(beside for name in main for beside in _BESIDE.get(name, ()))))
+    )
 
 
 def plan_build(
@@ -82,7 +84,7 @@ def plan_build(
     kind = environment.kind
     if kind in CONTAINERS:
         return _plan_pull(environment, profile, into)
-    source = next((one for one in _FILES.get(kind, ()) if one in files), None)
+    source = next((file for file in _FILES.get(kind, ()) if file in files), None)
     if source is None:
         known = " or ".join(_FILES.get(kind, ())) or "nothing"
         raise ConfigError(
@@ -94,9 +96,9 @@ def plan_build(
     modules = (*profile.script.modules, *environment.modules)
     parts = [kind, source, str(site), environment.name or "", *modules, wanted or ""]
     parts += profile.software.conda_channels if kind == "conda" else ()
-    parts += [files[one] for one in (source, *_BESIDE.get(source, ())) if one in files]
+    parts += [files[file] for file in (source, *_BESIDE.get(source, ())) if file in files]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:_KEY]
-    plain = "".join(one if one.isalnum() or one in "_-" else "_" for one in name)
+    plain = "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in name)
     folder = into / f"{plain}-{kind}-{key}"
     steps = _STEPS[kind](_Task(folder, project, source, site, conda, environment.name, profile))
     lines = ["set -e", *module_lines(modules), *steps]
@@ -217,7 +219,7 @@ def _plan_pull(environment: Environment, profile: Profile, into: Path) -> Build:
             mend="environment: {kind: apptainer, image: docker://python:3.12}",
         )
     key = hashlib.sha256(f"{kind.name}\0{image}".encode()).hexdigest()[:_KEY]
-    plain = "".join(one if one.isalnum() else "_" for one in image)[-40:]
+    plain = "".join(letter if letter.isalnum() else "_" for letter in image)[-40:]
     folder = into / f"{plain}-{key}.{'sqsh' if kind.name == 'pyxis' else 'sif'}"
     module = profile.containers.module
     words = profile.containers.pull or " ".join(kind.pull)

@@ -9,6 +9,7 @@ goes in by a variable or by a file that only its owner can read, never by a comm
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,6 @@ from runyard.errors import ConfigError
 from runyard.launch.shell_words import expandable, quote
 
 if TYPE_CHECKING:
-    from runyard.launch.containers import Container
     from runyard.schedulers.script_words import ScriptWords
 
 # Variables that programs need: the tracker's, ours, the scheduler's (job, process, array numbers),
@@ -54,6 +54,36 @@ class Box:
     workdir: str | None = None
     """A writable folder inside, on the node's own disk."""
     gpu_flag: str | None = None
+
+
+@dataclass(frozen=True)
+class Container:
+    """One kind of container. The pieces are lines of the script below."""
+
+    name: str
+    programs: tuple[str, ...]
+    """What starts it: the first of these that is there."""
+    install: str
+    start: Callable[[Box], str]
+    """The last lines: what is exec'ed with `"$@"`, which is options and command by then."""
+    carry: str
+    """Hands the variables `$names` in."""
+    mount: str = 'set -- "--volume=$from:$to$mode" "$@"'
+    """Mounts `$from` at `$to`; `$mode` is empty or `:ro`."""
+    image_word: str = ""
+    """Puts the image before the command, where it stands there."""
+    mount_point: str = ""
+    """Makes a place for `$to` in the image, where that is not done by itself."""
+    mounts_home: bool = False
+    """Whether the box's home goes where the user's is; else HOME is in the box."""
+    mounts_tmp: bool = True
+    """Whether /tmp has to be mounted."""
+    pull: tuple[str, ...] = ()
+    """Fetches `{image}` before any job needs it, to `{file}` where it becomes a file."""
+    has_names: bool = False
+    """Whether a fetched image is known by its name, and is no file of ours."""
+    look: tuple[str, ...] = ()
+    """Runs a command in `{image}` where jobs are submitted, where that can be done."""
 
 
 def launcher_text(kind: Container, box: Box) -> str:
@@ -154,8 +184,8 @@ def _mounts(kind: Container, box: Box) -> str:
     def add(source: str, inside: str = '""', mode: str = '""') -> None:
         lines.append(f"let_in {source} {inside} {mode} && {kind.mount}")
 
-    for one in box.mounts:
-        source, inside, mode = _read_mount(one)
+    for mount in box.mounts:
+        source, inside, mode = _read_mount(mount)
         add(f'"{expandable(source)}"', f'"{expandable(inside)}"', mode or '""')
     add(quote(box.work))
     add('"${RUNYARD_STOP_FILE%/*}"')

@@ -3,40 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
-from runyard.launch.container_script import Box, launcher_text
+from runyard.launch.container_script import Box, Container, launcher_text
 from runyard.launch.shell_words import quote
-
-
-@dataclass(frozen=True)
-class Container:
-    """One kind of container. The pieces are lines of the script in `container_script`."""
-
-    name: str
-    programs: tuple[str, ...]
-    """What starts it: the first of these that is there."""
-    install: str
-    start: Callable[[Box], str]
-    """The last lines: what is exec'ed with `"$@"`, which is options and command by then."""
-    carry: str
-    """Hands the variables `$names` in."""
-    mount: str = 'set -- "--volume=$from:$to$mode" "$@"'
-    """Mounts `$from` at `$to`; `$mode` is empty or `:ro`."""
-    image_word: str = ""
-    """Puts the image before the command, where it stands there."""
-    mount_point: str = ""
-    """Makes a place for `$to` in the image, where that is not done by itself."""
-    mounts_home: bool = False
-    """Whether the box's home goes where the user's is; else HOME is in the box."""
-    mounts_tmp: bool = True
-    """Whether /tmp has to be mounted."""
-    pull: tuple[str, ...] = ()
-    """Fetches `{image}` before any job needs it, to `{file}` where it becomes a file."""
-    has_names: bool = False
-    """Whether a fetched image is known by its name, and is no file of ours."""
-    look: tuple[str, ...] = ()
-    """Runs a command in `{image}` where jobs are submitted, where that can be done."""
 
 
 def container_launcher(kind: Container, box: Box) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ def look(checks: Iterable[Check]) -> list[Seen]:
     seen: list[Seen] = []
     for check in checks:
         if check.kind in ("python", "wandb", "wandb-inside") and any(
-            not one.is_fine for one in seen
+            not answer.is_fine for answer in seen
         ):
             continue
         seen.append(_LOOKS[check.kind](check))
@@ -50,17 +50,17 @@ def look(checks: Iterable[Check]) -> list[Seen]:
 
 def demand(checks: Iterable[Check], say: Callable[[str], None]) -> None:
     """ConfigError for the first that is missing; advice is said."""
-    for one in look(checks):
-        if one.is_fine:
+    for answer in look(checks):
+        if answer.is_fine:
             continue
-        if one.check.is_advice:
-            where = "image" if one.check.kind == "wandb-inside" else "environment"
-            say(f"{one.check.what} is not in the {where}; {one.check.mend}")
+        if answer.check.is_advice:
+            where = "image" if answer.check.kind == "wandb-inside" else "environment"
+            say(f"{answer.check.what} is not in the {where}; {answer.check.mend}")
             continue
         raise ConfigError(
-            f"{one.check.what} is not there; nothing was submitted",
-            said=one.told,
-            mend=one.check.mend,
+            f"{answer.check.what} is not there; nothing was submitted",
+            said=answer.told,
+            mend=answer.check.mend,
         )
 
 
@@ -83,13 +83,13 @@ def _image(check: Check) -> Seen:
     except OSError as error:
         return Seen(check, False, error.strerror)
     readable = os.access(path, os.R_OK)
-    told = "it is empty" if not size else None if readable else "you may not read it"
-    return Seen(check, bool(size) and readable, told)
+    trouble = "it is empty" if not size else None if readable else "you may not read it"
+    return Seen(check, bool(size) and readable, trouble)
 
 
 def _program(check: Check) -> Seen:
-    found = [shutil.which(name) for name in check.subject.split("|")]
-    return Seen(check, any(found), None if any(found) else "not on the path")
+    programs = [shutil.which(name) for name in check.subject.split("|")]
+    return Seen(check, any(programs), None if any(programs) else "not on the path")
 
 
 def _python(check: Check) -> Seen:
@@ -117,8 +117,8 @@ def _wandb_inside(check: Check) -> Seen:
     except (OSError, subprocess.TimeoutExpired):
         return Seen(check, True, "not looked at: the image does not start here")
     is_missing = "runyard: no wandb" in done.stdout.splitlines()
-    told = None if done.returncode == 0 else "not looked at: the image does not start here"
-    return Seen(check, not is_missing, None if is_missing else told)
+    trouble = None if done.returncode == 0 else "not looked at: the image does not start here"
+    return Seen(check, not is_missing, None if is_missing else trouble)
 
 
 def _ask(python: str, program: str) -> tuple[int, str]:

@@ -40,19 +40,19 @@ def find_setting(
     environ: Mapping[str, str] = os.environ,
 ) -> Setting:
     """What `wrap` has to know. What is not there is None, and `wrap` says what to do about it."""
-    found: str | None = None
+    place: str | None = None
     conda: str | None = None
     named = _absolute(environment.path, project, environ)
     if environment.kind in ("venv", "uv"):
-        found = named or _find_venv(project, environ)
+        place = named or _find_venv(project, environ)
     elif environment.kind == "conda":
         conda = _find_conda(named, profile, environ)
-        found = _find_conda_environment(environment.name, named, conda, environ)
+        place = _find_conda_environment(environment.name, named, conda, environ)
     elif environment.kind == "pixi":
-        found = _find_pixi(named, project)
+        place = _find_pixi(named, project)
     elif environment.image is not None:
-        found = find_image(environment.kind, environment.image, project, environ)
-    return Setting(project, work, words, found, conda, gpus=gpus, mounts=mounts)
+        place = find_image(environment.kind, environment.image, project, environ)
+    return Setting(project, work, words, place, conda, gpus=gpus, mounts=mounts)
 
 
 def find_image(kind: str, image: str, project: Path, environ: Mapping[str, str]) -> str:
@@ -101,9 +101,9 @@ def _conda_roots(named: str | None, profile: Profile, environ: Mapping[str, str]
         # A prefix, ROOT/envs/NAME, says where its root is.
         yield Path(named).parent.parent
     home = Path(environ.get("HOME", "/"))
-    told = _absolute(profile.software.conda_root, home, environ)
-    if told is not None:
-        yield Path(told)
+    root = _absolute(profile.software.conda_root, home, environ)
+    if root is not None:
+        yield Path(root)
     if environ.get("CONDA_EXE"):
         yield Path(environ["CONDA_EXE"]).parent.parent
     for variable in ("MAMBA_ROOT_PREFIX", "CONDA_ROOT"):

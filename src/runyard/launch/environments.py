@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runyard.errors import ConfigError
-from runyard.launch.container_script import Box
-from runyard.launch.containers import CONTAINERS, Container, container_header, container_launcher
+from runyard.launch.container_script import Box, Container
+from runyard.launch.containers import CONTAINERS, container_header, container_launcher
 from runyard.launch.shell_words import failing, module_lines, quote
 
 if TYPE_CHECKING:

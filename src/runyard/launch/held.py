@@ -37,7 +37,7 @@ def hold(plan: Plan, done: Submitted, sweep: int, record: Mapping[str, Any]) -> 
             "form": plan.form,
             "pause": plan.profile.limits.pause,
             "follows": follows(plan),
-            "before": [one.job_id for one in done.jobs],
+            "before": [job.job_id for job in done.jobs],
             "sweep": sweep,
             "record": dict(record),
         },
@@ -105,7 +105,7 @@ def _send(
         content = json.loads(file.read_text())
         job = Path(content["job"])
         text = (job / "script.sh").read_text(encoding="utf-8")
-        parts = [Part(one["count"], one["offset"]) for one in content["parts"]]
+        parts = [Part(part["count"], part["offset"]) for part in content["parts"]]
         wanted = is_wanted(content["sweep"])
     except (OSError, ValueError, KeyError):  # Its folder is gone, or somebody else has sent it.
         file.unlink(missing_ok=True)
@@ -130,13 +130,13 @@ def _send(
     if done.jobs:
         taken(content["record"], done)
     if done.left:
-        content["before"] += [one.job_id for one in done.jobs]
+        content["before"] += [job.job_id for job in done.jobs]
         _write(file, content, done.left)
     else:
         file.unlink(missing_ok=True)
-    return sum(one.tasks for one in done.jobs)
+    return sum(job.tasks for job in done.jobs)
 
 
 def _write(file: Path, content: Mapping[str, Any], left: tuple[Part, ...]) -> None:
-    parts = [{"count": one.count, "offset": one.offset} for one in left]
+    parts = [{"count": part.count, "offset": part.offset} for part in left]
     write_whole(file, json.dumps({**content, "parts": parts}) + "\n")

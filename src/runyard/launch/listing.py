@@ -51,8 +51,8 @@ class Listing:
 
 
 def list_project(root: Path) -> Listing:
-    found = _by_git(root)
-    return found if found is not None else _by_walking(root)
+    files = _by_git(root)
+    return files if files is not None else _by_walking(root)
 
 
 def _by_git(root: Path) -> Listing | None:
@@ -141,18 +141,20 @@ def _result_folder(path: str) -> str | None:
 
 def _measure(path: Path, name: str) -> tuple[str, int]:
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return "gone", 0
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         return "folder", 0
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         return "code", 0
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return "gone", 0
     suffix = name[name.rfind(".") :].lower() if "." in name.rsplit("/", 1)[-1] else ""
-    is_data = found.st_size > LARGEST_CODE or (suffix in _DATA_SUFFIXES and found.st_size > 100_000)
-    return ("large" if is_data else "code"), found.st_size
+    is_data = status.st_size > LARGEST_CODE or (
+        suffix in _DATA_SUFFIXES and status.st_size > 100_000
+    )
+    return ("large" if is_data else "code"), status.st_size
 
 
 def _git(root: Path, *words: str, separator: str = "\0") -> list[str] | None:
@@ -165,4 +167,4 @@ def _git(root: Path, *words: str, separator: str = "\0") -> list[str] | None:
     if done.returncode:
         return None
     text = os.fsdecode(done.stdout)
-    return [one for one in text.split(separator) if one]
+    return [part for part in text.split(separator) if part]

@@ -66,7 +66,7 @@ def clean_nodes(
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[Cleaned]:
     """Send the jobs and wait for what they say."""
-    words = " ".join(quote(one) for one in runyard.words("data.cleaning"))
+    words = " ".join(quote(word) for word in runyard.words("data.cleaning"))
     job = OwnJob(
         name="runyard-clean",
         about="removes what dead jobs left on this node's disk",

@@ -47,7 +47,7 @@ class OwnJob:
 def own_script(job: OwnJob, request: Request, folder: Path, scheduler: Scheduler) -> str:
     """The text that is sent to the scheduler."""
     profile, words = request.profile, scheduler.words
-    asked = replace(
+    resources = replace(
         request.resources,
         gpus=0,
         gpu_type=None,
@@ -59,7 +59,7 @@ def own_script(job: OwnJob, request: Request, folder: Path, scheduler: Scheduler
         tasks_per_node=1,
         mail=(),
     )
-    small = check(replace(request, resources=asked)).accepted()
+    small = check(replace(request, resources=resources)).accepted()
     ruled = follow_rules(small, profile)
     header = scheduler.header(
         job.name, small, profile, ruled, form="jobs", agents=1, grace=job.farewell, signal="TERM"

@@ -260,16 +260,16 @@ def _nodes_asked(request: Request) -> dict[str, Any]:
 
 
 def _environment(request: Request, profile: Profile) -> dict[str, Any]:
-    given = request.environment
+    environment = request.environment
     known = {
-        "kind": given.kind,
-        "name": given.name,
-        "path": given.path,
-        "image": given.image,
-        "mounts": list(given.mounts),
-        "modules": list(dict.fromkeys((*profile.script.modules, *given.modules))),
-        "variables": dict(given.variables),
-        "before": [*profile.script.before, *given.before],
+        "kind": environment.kind,
+        "name": environment.name,
+        "path": environment.path,
+        "image": environment.image,
+        "mounts": list(environment.mounts),
+        "modules": list(dict.fromkeys((*profile.script.modules, *environment.modules))),
+        "variables": dict(environment.variables),
+        "before": [*profile.script.before, *environment.before],
         "profile": profile.name,
     }
     return {name: value for name, value in known.items() if value}
@@ -301,9 +301,9 @@ def _rank_words(
 
 
 def _staging(request: Request) -> dict[str, list[str]] | None:
-    asked = request.staging
-    given = {"data": list(asked.data), "results": list(asked.results)}
-    return given if asked.data or asked.results else None
+    staging = request.staging
+    content = {"data": list(staging.data), "results": list(staging.results)}
+    return content if staging.data or staging.results else None
 
 
 def _git_variables(snapshot: Mapping[str, Any] | None) -> dict[str, str]:
@@ -344,7 +344,7 @@ def _how_many(request: Request, profile: Profile, work: Work) -> tuple[int, int 
     at_once = agents.at_once
     if agents.form == "array":
         throttle = profile.limits.array_throttle
-        known = [one for one in (at_once, throttle) if one is not None]
+        known = [limit for limit in (at_once, throttle) if limit is not None]
         at_once = min(known, default=None)
     if at_once is not None and at_once >= count:
         at_once = None
@@ -354,7 +354,7 @@ def _how_many(request: Request, profile: Profile, work: Work) -> tuple[int, int 
 def _job_name(kind: str, project: str, experiment: str | None) -> str:
     words = [kind, project, *([experiment] if experiment else [])]
     text = "-".join(words)
-    kept = "".join(one if one.isalnum() or one in "_.-" else "_" for one in text)
+    kept = "".join(letter if letter.isalnum() or letter in "_.-" else "_" for letter in text)
     return kept[:100] or "runyard"
 
 

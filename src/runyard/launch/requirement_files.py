@@ -35,14 +35,14 @@ def from_pipfile(text: str, file: str) -> str:
 
 def from_pyproject(text: str, file: str) -> str:
     """The dependencies of a pyproject.toml; the project itself runs from its own folder."""
-    told = _toml(text, file)
-    found = told.get("project", {}).get("dependencies")
-    if not isinstance(found, list):
+    content = _toml(text, file)
+    dependencies = content.get("project", {}).get("dependencies")
+    if not isinstance(dependencies, list):
         raise ConfigError(
             f"{file} has no [project] dependencies",
             mend="list them there, or write a requirements.txt",
         )
-    return "\n".join(map(str, found)) + "\n"
+    return "\n".join(map(str, dependencies)) + "\n"
 
 
 def _locked(name: str, told: Mapping[str, Any]) -> str:

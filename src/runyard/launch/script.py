@@ -70,7 +70,7 @@ def shell_script(plan: Plan, *, wraps: bool = True) -> str:
 
     Without `wraps`, what it is given starts beside the container, where there is one.
     """
-    launcher = " ".join(quote(one) for one in plan.wrapping.launcher) if wraps else ""
+    launcher = " ".join(quote(word) for word in plan.wrapping.launcher) if wraps else ""
     program = f'{launcher} "$@"'.strip()
     of_many_nodes = wraps and plan.asked.get("nodes", 1) > 1
     sections = [
@@ -245,8 +245,8 @@ def _variables(title: str, variables: Mapping[str, str]) -> list[str]:
 
 
 def _lines(title: str, lines: Iterable[str]) -> list[str]:
-    found = list(lines)
-    return [f"# {title}", *found] if found else []
+    all_lines = list(lines)
+    return [f"# {title}", *all_lines] if all_lines else []
 
 
 def _work_folder(plan: Plan) -> list[str]:

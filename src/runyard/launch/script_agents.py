@@ -85,7 +85,7 @@ def _agent_words(plan: Plan) -> str:
 
 
 def start(plan: Plan, module: str) -> str:
-    return " ".join(quote(one) for one in plan.runyard.words(module))
+    return " ".join(quote(word) for word in plan.runyard.words(module))
 
 
 def _top_up(plan: Plan) -> list[str]:

@@ -53,11 +53,11 @@ def server_for_jobs(home: Home, profile: Profile, say: Callable[[str], None]) ->
     if read_server_jobs(home) is not None:
         return ensure_server(home)
     before = read_discovery(home)
-    found = open_to_nodes(home, listen_for(profile))
+    server = open_to_nodes(home, listen_for(profile))
     after = read_discovery(home)
-    if found.started and after is not None and (before is None or before.url != after.url):
+    if server.started and after is not None and (before is None or before.url != after.url):
         say(f"the server listens to the cluster now, at {after.url} (state in {home.path})")
-    return found
+    return server
 
 
 def submit_server(

@@ -68,9 +68,9 @@ def look(root: Path) -> Snapshot:
     files: dict[str, tuple[str, int]] = {}
     outputs = output_files()
     for path in listing.code:
-        found = _fingerprint(root / path, outputs)
-        if found is not None:
-            files[path] = found
+        fingerprint = _fingerprint(root / path, outputs)
+        if fingerprint is not None:
+            files[path] = fingerprint
     whole = hashlib.sha256()
     for path in sorted(files):
         digest, mode = files[path]
@@ -122,9 +122,9 @@ def store(home: Path, snapshot: Snapshot) -> Path:
 def differing(old: Mapping[str, Any], new: Snapshot, home: Path) -> list[str]:
     """Files in which the project is not what it was; empty where nothing is known of then."""
     digest = old.get("digest")
-    for found in snapshots_of(home).glob(f"{digest}-*/{MANIFEST}"):
+    for manifest in snapshots_of(home).glob(f"{digest}-*/{MANIFEST}"):
         with contextlib.suppress(OSError, ValueError, KeyError):
-            then = json.loads(found.read_text())["files"]
+            then = json.loads(manifest.read_text())["files"]
             names = {*then, *new.files}
             now = {name: list(one) for name, one in new.files.items()}
             return sorted(name for name in names if then.get(name) != now.get(name))
@@ -133,8 +133,8 @@ def differing(old: Mapping[str, Any], new: Snapshot, home: Path) -> list[str]:
 
 def find_stored(home: Path, digest: str) -> Path | None:
     """The copy with this digest, if it is still there."""
-    for found in snapshots_of(home).glob(f"{digest}-*/{MANIFEST}"):
-        trees = [one for one in found.parent.iterdir() if one.is_dir()]
+    for manifest in snapshots_of(home).glob(f"{digest}-*/{MANIFEST}"):
+        trees = [entry for entry in manifest.parent.iterdir() if entry.is_dir()]
         if trees:
             return trees[0]
     return None
@@ -169,14 +169,14 @@ def clean(
 
 def _fingerprint(path: Path, outputs: Collection[FileId]) -> tuple[str, int] | None:
     try:
-        found = path.lstat()
-        if (found.st_dev, found.st_ino) in outputs:
+        status = path.lstat()
+        if (status.st_dev, status.st_ino) in outputs:
             return None
-        if stat.S_ISLNK(found.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             return str(path.readlink()), 0o777
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             return None
-        mode = 0o555 if found.st_mode & 0o100 else 0o444
+        mode = 0o555 if status.st_mode & 0o100 else 0o444
         return hashlib.sha256(path.read_bytes()).hexdigest(), mode
     except FileNotFoundError:  # Tracked, and deleted.
         return None

@@ -48,23 +48,23 @@ def look(api: JobsApi, jobs: Sequence[Job], *, environ: Mapping[str, str] | None
         return Looked(list(jobs))
     scheduler = cluster(environ)
     here = scheduler.cluster_name()
-    asked = [job for job in waiting if job["cluster"] in (here, "")]
-    if not asked:
+    here_waiting = [job for job in waiting if job["cluster"] in (here, "")]
+    if not here_waiting:
         where = ", ".join(sorted({job["cluster"] for job in waiting}))
         return Looked(list(jobs), trouble=f"this machine does not belong to {where}")
     try:
         # What the page was asked for, it cannot do itself.
-        scheduler.cancel(job["job_id"] for job in asked if job["wish"] == "cancel")
+        scheduler.cancel(job["job_id"] for job in here_waiting if job["wish"] == "cancel")
         states = scheduler.poll(
-            [job["job_id"] for job in asked], patience=0.0, seconds=ANSWER_SECONDS
+            [job["job_id"] for job in here_waiting], patience=0.0, seconds=ANSWER_SECONDS
         )
     except SchedulerError as error:
-        said = f" ({error.said})" if error.said else ""
-        return Looked(list(jobs), trouble=f"{error.what}{said}")
+        words = f" ({error.said})" if error.said else ""
+        return Looked(list(jobs), trouble=f"{error.what}{words}")
     now = time.time()
-    ended = _accounted(asked, states, scheduler)
+    ended = _accounted(here_waiting, states, scheduler)
     news: dict[int, JobNews] = {}
-    for job in asked:
+    for job in here_waiting:
         state, known = states[job["job_id"]], ended.get(job["job_id"], [])
         detail = api.by_key(job["key"]) if not state.tasks and not known else None
         news[job["key"]] = news_of(job, state, known, now, detail, scheduler)
@@ -73,7 +73,7 @@ def look(api: JobsApi, jobs: Sequence[Job], *, environ: Mapping[str, str] | None
         api.update_all(news)
     return Looked(
         [_with_news(job, news.get(job["key"])) for job in jobs],
-        {job["key"]: states[job["job_id"]] for job in asked},
+        {job["key"]: states[job["job_id"]] for job in here_waiting},
     )
 
 
@@ -84,7 +84,7 @@ def account_for(
     for all of them at once, and told to the server. With it, why there is none, if so."""
     scheduler = cluster(environ)
     here = scheduler.cluster_name()
-    asked = [
+    unrecorded = [
         job
         for job in jobs
         if job["ended_at"] is not None
@@ -93,17 +93,17 @@ def account_for(
         and job["started_at"] is not None
         and not _is_accounted(job)
     ]
-    if not asked:
+    if not unrecorded:
         return list(jobs), None
     try:
-        found = scheduler.records([job["job_id"] for job in asked], seconds=ANSWER_SECONDS)
+        records = scheduler.records([job["job_id"] for job in unrecorded], seconds=ANSWER_SECONDS)
     except NoAccounting as error:
         return list(jobs), str(error)
     except SchedulerError as error:
         return list(jobs), error.what
     news: dict[int, JobNews] = {}
-    for job in asked:
-        known = used(found.get(job["job_id"], ()))
+    for job in unrecorded:
+        known = used(records.get(job["job_id"], ()))
         if known:
             news[job["key"]] = {
                 "polled_at": time.time(),
@@ -119,8 +119,8 @@ def account_for(
 
 def _is_accounted(job: Job) -> bool:
     """A step's last figures may come to accounting a little after its end."""
-    asked = job["used"].get("accounted_at", 0.0)
-    return "memory_peak" in job["used"] or asked > (job["ended_at"] or 0.0) + _ACCOUNTED_AFTER
+    asked_at = job["used"].get("accounted_at", 0.0)
+    return "memory_peak" in job["used"] or asked_at > (job["ended_at"] or 0.0) + _ACCOUNTED_AFTER
 
 
 def news_of(
@@ -142,8 +142,8 @@ def news_of(
     if missing > 0:
         counts["UNKNOWN"] = counts.get("UNKNOWN", 0) + missing
     counts = {name: count for name, count in counts.items() if count}
-    began = [one.start for one in state.tasks if one.start and one.state.phase != "waiting"]
-    began += [one.start for one in known if one.start is not None]
+    began = [task.start for task in state.tasks if task.start and task.state.phase != "waiting"]
+    began += [record.start for record in known if record.start is not None]
     if job["started_at"] is not None:
         began.append(job["started_at"])
     is_open = any(state_named(name).is_open for name in counts)
@@ -193,17 +193,17 @@ def _left(
     job: Job, known: Sequence[Record], counts: Mapping[str, int], detail: JobDetail | None
 ) -> dict[str, int]:
     """How the tasks ended that the queue does not show any more."""
-    found: dict[str, int] = {}
+    ended: dict[str, int] = {}
     for record in known:
         if record.state.phase == "ended":
-            found[record.state.name] = found.get(record.state.name, 0) + 1
-    if not found:
-        found = {name: n for name, n in job["states"].items() if state_named(name).phase == "ended"}
-    if not found and detail is not None:
+            ended[record.state.name] = ended.get(record.state.name, 0) + 1
+    if not ended:
+        ended = {name: n for name, n in job["states"].items() if state_named(name).phase == "ended"}
+    if not ended and detail is not None:
         # An agent that said goodbye ended as it should; of one that did not, nobody knows.
-        said = sum(agent["left_at"] is not None for agent in detail["agents"])
-        found = {"COMPLETED": said} if said else {}
-    return {name: max(0, n - counts.get(name, 0)) for name, n in found.items()}
+        agents_left = sum(agent["left_at"] is not None for agent in detail["agents"])
+        ended = {"COMPLETED": agents_left} if agents_left else {}
+    return {name: max(0, n - counts.get(name, 0)) for name, n in ended.items()}
 
 
 def _end(
@@ -213,8 +213,8 @@ def _end(
     now: float,
     detail: JobDetail | None,
 ) -> float:
-    ends = [one.end for one in state.tasks if one.end is not None]
-    ends += [one.end for one in known if one.end is not None]
+    ends = [task.end for task in state.tasks if task.end is not None]
+    ends += [record.end for record in known if record.end is not None]
     if not ends and detail is not None:
         ends = [agent["left_at"] or agent["heard_at"] for agent in detail["agents"]]
     return max(ends, default=job["polled_at"] or now)
@@ -222,7 +222,7 @@ def _end(
 
 def _seen(state: JobState) -> dict[str, float]:
     """What the queue alone tells of how long tasks ran."""
-    ran = [one.end - one.start for one in state.tasks if one.start and one.end]
+    ran = [task.end - task.start for task in state.tasks if task.start and task.end]
     return {"tasks": len(ran), "seconds": sum(ran), "longest_seconds": max(ran)} if ran else {}
 
 

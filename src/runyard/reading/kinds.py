@@ -179,10 +179,10 @@ class Span(Kind):
             # A bare 60 means minutes for Slurm, and seconds for others.
             shown = f"{value:g}"
             raise Unfit("a length of time says its unit", f"write {shown}s, {shown}m or {shown}h")
-        found = read_seconds(value) if isinstance(value, str) and not value.isdecimal() else None
-        if found is None:
+        seconds = read_seconds(value) if isinstance(value, str) and not value.isdecimal() else None
+        if seconds is None:
             raise Unfit("a length of time is wanted", f"write it as {TIME_FORMS}")
-        return found
+        return seconds
 
     def parse(self, text: str) -> float:
         return self.read(int(text) if text.isdecimal() else text)
@@ -202,10 +202,10 @@ class Memory(Kind):
             if value == 0:
                 return 0
             raise Unfit("an amount of memory says its unit", f"write {value}G or {value}M")
-        found = read_mebibytes(value) if isinstance(value, str) else None
-        if found is None:
+        mebibytes = read_mebibytes(value) if isinstance(value, str) else None
+        if mebibytes is None:
             raise Unfit("an amount of memory is wanted", f"write it as {MEMORY_FORMS}")
-        return found
+        return mebibytes
 
     def parse(self, text: str) -> int:
         return self.read(int(text) if text.isdecimal() else text)

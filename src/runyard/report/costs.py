@@ -67,12 +67,12 @@ def _whose(group: Group) -> str:
 
 
 def _cores(group: Group) -> str:
-    asked = group.asked.get("cpus")
-    if not asked:
+    requested = group.asked.get("cpus")
+    if not requested:
         return "-"
     nodes = group.asked.get("nodes") or 1
     where = f" on {nodes} nodes" if nodes > 1 else ""
-    return f"{asked} core{'s' if asked != 1 else ''}{where}"
+    return f"{requested} core{'s' if requested != 1 else ''}{where}"
 
 
 def _busy_cores(group: Group) -> str:

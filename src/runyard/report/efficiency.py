@@ -73,25 +73,25 @@ def use_of(job: Job, workers: Sequence[Worker], attempts: Sequence[Effort], *, n
     of_job = [attempt for attempt in attempts if attempt["agent"] in inside]
     # Of a job that is not over, accounting knows the tasks that are.
     accounted = job["used"] if job["ended_at"] is not None else {}
-    asked = job["asked"]
+    requested = job["asked"]
     spans = _spans(inside.values(), of_job, now)
     seconds = accounted.get("seconds", sum(spans) if spans else _lifetime(job, now))
     is_accounted = "cpu_seconds" in accounted
     measured = _cpu_seconds(of_job)
-    if (asked.get("nodes") or 1) > max(1, len(inside)):
+    if (requested.get("nodes") or 1) > max(1, len(inside)):
         measured = None  # An agent sees the programs of its own node alone.
-    cores = _cores(asked)
+    cores = _cores(requested)
     held = accounted.get("cpu_seconds_held")
     if held is None and seconds is not None and cores:
         held = cores * seconds
-    gpus = _gpus(asked)
+    gpus = _gpus(requested)
     gpu_held = accounted.get("gpu_seconds_held") or (gpus * seconds if seconds else 0.0)
     return Use(
-        asked=asked,
+        asked=requested,
         tasks=int(accounted.get("tasks") or len(inside) or (seconds is not None)),
         seconds=seconds,
         longest=accounted.get("longest_seconds", max(spans, default=seconds)),
-        limit=accounted.get("limit_seconds") or asked.get("time"),
+        limit=accounted.get("limit_seconds") or requested.get("time"),
         cpu_held=held,
         cpu_used=accounted["cpu_seconds"] if is_accounted else measured,
         memory_asked=_memory_asked(job),
@@ -165,8 +165,8 @@ def _gpus(asked: Mapping[str, Any]) -> int:
 
 def _memory_asked(job: Job) -> int | None:
     """Bytes of one node."""
-    asked = int(job["asked"].get("memory") or 0) * _MIB
-    return asked or job["used"].get("memory_asked")
+    memory = int(job["asked"].get("memory") or 0) * _MIB
+    return memory or job["used"].get("memory_asked")
 
 
 def _cpu(attempt: Effort) -> float:

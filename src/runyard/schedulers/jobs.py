@@ -100,8 +100,8 @@ class JobState:
     @property
     def states(self) -> dict[str, int]:
         found: dict[str, int] = {}
-        for one in self.tasks:
-            found[one.state.name] = found.get(one.state.name, 0) + one.count
+        for task in self.tasks:
+            found[task.state.name] = found.get(task.state.name, 0) + task.count
         return found or {UNKNOWN.name: 1}
 
     @property
@@ -112,14 +112,14 @@ class JobState:
     @property
     def reason(self) -> str | None:
         """Why what waits is waiting."""
-        waiting = (one.reason for one in self.tasks if one.state.phase == "waiting")
+        waiting = (task.reason for task in self.tasks if task.state.phase == "waiting")
         return next((reason for reason in waiting if reason), None)
 
     @property
     def start(self) -> float | None:
         """When the first that waits is expected to start."""
-        waiting = [one for one in self.tasks if one.state.phase == "waiting"]
-        return min((one.start for one in waiting if one.start is not None), default=None)
+        waiting = [task for task in self.tasks if task.state.phase == "waiting"]
+        return min((task.start for task in waiting if task.start is not None), default=None)
 
 
 @dataclass(frozen=True)
@@ -189,21 +189,21 @@ class Reason:
 
 def used(of_job: Sequence[Record]) -> dict[str, float]:
     """What a job's tasks used, against what they had: the ledger's `used`."""
-    ran = [one for one in of_job if one.start is not None]
+    ran = [record for record in of_job if record.start is not None]
     if not ran:
         return {}
-    peaks = [one.memory_peak for one in ran if one.memory_peak is not None]
-    asked = [one.memory_asked for one in ran if one.memory_asked is not None]
-    limits = [one.limit for one in ran if one.limit is not None]
-    told = {
+    peaks = [record.memory_peak for record in ran if record.memory_peak is not None]
+    requested = [record.memory_asked for record in ran if record.memory_asked is not None]
+    limits = [record.limit for record in ran if record.limit is not None]
+    used = {
         "tasks": len(ran),
-        "seconds": sum(one.seconds for one in ran),
-        "longest_seconds": max((one.seconds for one in ran), default=0.0),
+        "seconds": sum(record.seconds for record in ran),
+        "longest_seconds": max((record.seconds for record in ran), default=0.0),
         "limit_seconds": max(limits, default=None),
-        "cpu_seconds": sum(one.cpu_seconds for one in ran),
-        "cpu_seconds_held": sum(one.cpus * one.seconds for one in ran),
-        "gpu_seconds_held": sum(one.gpus * one.seconds for one in ran),
+        "cpu_seconds": sum(record.cpu_seconds for record in ran),
+        "cpu_seconds_held": sum(record.cpus * record.seconds for record in ran),
+        "gpu_seconds_held": sum(record.gpus * record.seconds for record in ran),
         "memory_peak": max(peaks, default=None),
-        "memory_asked": max(asked, default=None),
+        "memory_asked": max(requested, default=None),
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in used.items() if value is not None}

@@ -42,7 +42,7 @@ class Ruled:
     @property
     def asked(self) -> dict[str, Any]:
         """For the record."""
-        named = {one.name: getattr(self, one.name) for one in fields(self)}
+        named = {setting.name: getattr(self, setting.name) for setting in fields(self)}
         kept = {name: value for name, value in named.items() if name not in _NOT_RECORDED}
         return {name: one for name, one in {**kept, **self.options}.items() if one is not None}
 
@@ -90,8 +90,8 @@ def follow_rules(
 
 def _is_implicit(profile: Profile, partition: str | None) -> bool:
     """Whether nodes there have GPUs that cannot be asked for."""
-    found = profile.gpus.implicit
-    return profile.gpus.form == "none" or partition in found or "*" in found
+    implicit = profile.gpus.implicit
+    return profile.gpus.form == "none" or partition in implicit or "*" in implicit
 
 
 def _usual_time(profile: Profile, request: Request) -> float:
@@ -104,23 +104,23 @@ def _cpus(
     request: Request, profile: Profile, gpus: int | None, slots: int, trials: int | None
 ) -> tuple[int, tuple[str, ...]]:
     """CPUs of each task, and what is to be said about them."""
-    asked = request.resources
-    given = asked.cpus or 1
+    resources = request.resources
+    cpus = resources.cpus or 1
     if "resources.cpus" in request.origins:
         together = slots if trials is None else min(slots, trials)
-        if given * (asked.tasks_per_node or 1) < together:
+        if cpus * (resources.tasks_per_node or 1) < together:
             raise ConfigError(
-                f"{together} programs at a time in a job with {given} CPU{'s' * (given > 1)} "
+                f"{together} programs at a time in a job with {cpus} CPU{'s' * (cpus > 1)} "
                 f"({request.origin('resources.cpus')}): each needs one at least",
                 mend=f"write cpus: {together}, or -c {together} (it counts those of the whole "
                 "job), or fewer programs at a time",
             )
-        return given, ()
+        return cpus, ()
     # A core for each program at least, however many CPUs Slurm counts it as; a site's share of a
     # GPU is an upper bound for more than that.
     cores = max(slots, _CPUS_BESIDE_A_GPU if gpus else 1)
-    wanted = max(given, cores * profile.memory.threads_per_core)
-    kind = asked.gpu_type or ""
+    wanted = max(cpus, cores * profile.memory.threads_per_core)
+    kind = resources.gpu_type or ""
     model = profile.gpus.types.get(kind) or profile.gpus.slices.get(kind)
     if model is None or not model.cpus:
         return wanted, ()

@@ -14,7 +14,7 @@ from runyard.search.parameters import path_in_file
 from runyard.search.tasks import NUMBER
 
 if TYPE_CHECKING:
-    from runyard.search.sweep import Sweep
+    from runyard.search.sweep_shape import Sweep
 
 MODEL_METHODS = ("bayes", "tpe", "cmaes")
 

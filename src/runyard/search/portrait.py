@@ -69,8 +69,8 @@ def place_among(drawn: Drawn, value: Any) -> float | None:
     if value is None or value is MISSING:
         return None
     if drawn.categories:
-        found = [tick.place for tick in drawn.ticks if str(tick.value) == str(value)]
-        return found[0] if found else None
+        places = [tick.place for tick in drawn.ticks if str(tick.value) == str(value)]
+        return places[0] if places else None
     low, high = drawn.ticks[0].value, drawn.ticks[-1].value
     return 0.5 if high == low else (float(value) - low) / (high - low)
 

@@ -7,7 +7,6 @@ at once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from runyard.reading.fields import Fields
@@ -20,6 +19,7 @@ from runyard.search.options import METHODS, OPTION_KEYS, Extension, Options, rea
 from runyard.search.parameters import read_parameters
 from runyard.search.scheduler import names_search_space, read_scheduler
 from runyard.search.space import Space
+from runyard.search.sweep_shape import Sweep
 from runyard.search.tasks import COMMAND_LINE
 
 __all__ = ["Asha", "Constraint", "Hyperband", "Metric", "Options", "Sweep", "read_sweep"]
@@ -48,28 +48,6 @@ KEYS = (
     "settings",  # written by `wandb sweep --settings`
     "runyard",
 )
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """What a sweep file says. `method` is the one that searches, W&B's or runyard's."""
-
-    method: str
-    space: Space
-    metrics: tuple[Metric, ...] = ()
-    constraints: tuple[Constraint, ...] = ()
-    early_terminate: EarlyTerminate | None = None
-    run_cap: int | None = None
-    program: str | None = None
-    command: tuple[Any, ...] | None = None
-    name: str | None = None
-    description: str | None = None
-    entity: str | None = None
-    project: str | None = None
-    controller: str = "cloud"
-    # The engine of a scheduler on somebody's machine, which chooses the trials.
-    scheduler: str | None = None
-    options: Options = field(default_factory=Options)
 
 
 def read_sweep(data: Any) -> tuple[Sweep | None, list[Problem]]:

@@ -34,17 +34,17 @@ class Worker:
 
     def answer(self, line: str) -> dict[str, Any] | None:
         """The answer to a line; None for no answer. Never raises: the next line may be fine."""
-        asked: Any = None
+        request_id: Any = None
         try:
-            said = json.loads(line)
-            if not isinstance(said, dict) or len(said) != 1:
+            message = json.loads(line)
+            if not isinstance(message, dict) or len(message) != 1:
                 raise Unusable("a line is one of open, add and suggest")
-            ((word, what),) = said.items()
-            asked = what.get("id") if isinstance(what, dict) else None
+            ((word, what),) = message.items()
+            request_id = what.get("id") if isinstance(what, dict) else None
             return self.act(word, what)
         except Exception as error:  # whatever a library raises, the sweep continues
             said_of = {"error": f"{type(error).__name__}: {error}"}
-            return said_of if asked is None else {"id": asked, **said_of}
+            return said_of if request_id is None else {"id": request_id, **said_of}
 
     def act(self, word: str, what: Any) -> dict[str, Any] | None:
         if word == "open":

@@ -66,13 +66,13 @@ def main() -> int:
         print(f"{error.what}: {error.said or ''}", file=sys.stderr)
         return 1
     except OSError as error:
-        told = ServerError(
+        trouble = ServerError(
             f"the server cannot use {home.path}",
             said=error,
             mend="free some space there, or set RUNYARD_HOME to another folder",
         )
-        starter.tell(told.to_json())
-        print(f"{told.what}: {error}", file=sys.stderr)
+        starter.tell(trouble.to_json())
+        print(f"{trouble.what}: {error}", file=sys.stderr)
         return 1
     return 0
 

@@ -63,8 +63,8 @@ def serve(
     if bound is None:
         bound = bind(listening, port, before.port if before else None)
     with contextlib.ExitStack() as closing:
-        for one in bound:
-            closing.enter_context(one)
+        for address in bound:
+            closing.enter_context(address)
         port_number = bound[0].getsockname()[1]
         wish = (tls_wish or TlsOptions()).over(before)
         tls = Tls(home, wish, listening) if wish.on else None

@@ -237,6 +237,7 @@ class Claimed(TypedDict, total=False):
     sweep: str
     is_search: bool
     warm: list[str]
+    claims_with_end: bool
 
 
 class Held(TypedDict):

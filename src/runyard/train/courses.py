@@ -96,7 +96,9 @@ def _is_whole(one: Any) -> bool:
         pairs = all(len(pair) == 2 for pair in one["once"])
     except (KeyError, TypeError):
         return False
-    return bool(one["pieces"]) and pairs and all(isinstance(one, int | float) for one in numbers)
+    return (
+        bool(one["pieces"]) and pairs and all(isinstance(number, int | float) for number in numbers)
+    )
 
 
 def _plain(phases: Sequence[tuple[int, float]]) -> list[list[float]]:

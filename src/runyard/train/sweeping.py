@@ -63,13 +63,13 @@ def sweep_trial(
         if outcome == _TRIAL:
             function(values)
         return outcome == _TRIAL
-    told = False
+    is_told = False
     raised: list[BaseException] = []
 
     def run_trial() -> None:
-        nonlocal told
+        nonlocal is_told
         values = swept_values()
-        told = True
+        is_told = True
         exchange.gather("a trial of the sweep", (_TRIAL, values))
         try:
             function(values)
@@ -81,14 +81,14 @@ def sweep_trial(
         agent = import_module("wandb").agent
         agent(sweep, function=run_trial, count=1, project=project, entity=entity)
     except BaseException as error:
-        if not told:
+        if not is_told:
             exchange.gather("a trial of the sweep", (_FAILED, f"{type(error).__name__}: {error}"))
         raise
-    if not told:
+    if not is_told:
         exchange.gather("a trial of the sweep", (_NONE_LEFT, {}))
     if raised:
         raise raised[0]
-    return told
+    return is_told
 
 
 def _short(value: Any) -> str:

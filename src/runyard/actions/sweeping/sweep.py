@@ -17,7 +17,7 @@ from runyard.config.flags import Flags
 from runyard.errors import UsageError
 from runyard.node.attempt.command_line import expand
 from runyard.search.budget import BadBudget, parse_budget
-from runyard.search.grid import point_at
+from runyard.search.by_number import point_at
 from runyard.search.names import trial_name
 from runyard.shapes.sweeps import Sweep
 

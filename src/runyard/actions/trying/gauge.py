@@ -188,23 +188,27 @@ def _measure_program(
         if count == 1:
             return Level(1, seen.rate(), "its steps are not known: log with wandb, or use --whole")
         copies = [_copy(words, place) for place in range(count)]
-        found = look.measured(
+        measured = look.measured(
             copies, seconds=seconds, cards=card, per_gpu=count, to_the_end=request.whole,
             total=steps, mps=request.slots.mps or "auto", least=_LEAST_TOGETHER,
         )  # fmt: skip
-        if found.is_cut_short:
+        if measured.is_cut_short:
             cut_short.append(count)
             return Level(count, None, "Ctrl-C")
-        last = found.said.splitlines()[-1] if found.said else "its steps are not known"
-        rate = found.rate()
+        last = measured.said.splitlines()[-1] if measured.said else "its steps are not known"
+        rate = measured.rate()
         if rate is not None:
             look.notify(
-                Notice(f"{count} at a time: {rate:.4g} steps/s together ({found.mps or 'on CPUs'})")
+                Notice(
+                    f"{count} at a time: {rate:.4g} steps/s together ({measured.mps or 'on CPUs'})"
+                )
             )
-        return Level(count, rate, last, found.mps == "with MPS")
+        return Level(count, rate, last, measured.mps == "with MPS")
 
-    found = climb(level, max(1, most), why, limit=request.pack)
-    return Raw(replace(seen, is_cut_short=bool(cut_short)), cards, climb=found, job_memory=memory)
+    conclusion = climb(level, max(1, most), why, limit=request.pack)
+    return Raw(
+        replace(seen, is_cut_short=bool(cut_short)), cards, climb=conclusion, job_memory=memory
+    )
 
 
 def _copy(words: list[str], place: int) -> list[str]:
@@ -212,12 +216,12 @@ def _copy(words: list[str], place: int) -> list[str]:
 
 
 def _refuse_failed(seen: Any) -> None:
-    code = next((one.exit_code for one in seen.programs if one.exit_code), None)
+    code = next((program.exit_code for program in seen.programs if program.exit_code), None)
     if code is not None:
         how = f"exit code {code}" if code > 0 else f"signal {-code}"
-        said = "\n  ".join(["", *seen.said.splitlines()]) if seen.said else None
+        output = "\n  ".join(["", *seen.said.splitlines()]) if seen.said else None
         raise ProgramError(
-            f"the program failed ({how}), so there is nothing to measure", exit_code=1, said=said,
+            f"the program failed ({how}), so there is nothing to measure", exit_code=1, said=output,
             mend="run it by itself first: runyard run -- ...",
         )  # fmt: skip
 
@@ -234,11 +238,11 @@ def write_request(gauged: Gauged, project: Request) -> Path:
     from runyard.config.project_edit import write_settings
     from runyard.reading.units import short_memory
 
-    found = gauged.conclusion
-    settings, resources = found.settings(), project.resources
+    conclusion = gauged.conclusion
+    settings, resources = conclusion.settings(), project.resources
     if resources.memory_per_gpu is not None and resources.gpus:
         del settings["resources", "memory"]
-        each = -(-found.ask.memory // resources.gpus)
+        each = -(-conclusion.ask.memory // resources.gpus)
         settings["resources", "memory_per_gpu"] = short_memory(each)
     return write_settings(project.folder, settings)
 
@@ -263,15 +267,15 @@ def newest_of_each(figures: Sequence[KeptFigures]) -> list[KeptFigures]:
 
 def keep_figures(gauged: Gauged, notify: Notify) -> None:
     """On the server, for the next estimate of this kind."""
-    found = gauged.conclusion
-    figures = {**found.measured.to_json(), "made_at": time.time()}
-    if found.climb is not None and found.climb.best.rate:
-        gain = found.climb.best.gain_over(found.climb.levels[0]) or 1.0
-        figures |= {"per_gpu": found.climb.best.count, "gain": round(gain, 3)}
-        _teach_packing(gauged, found.climb)
+    conclusion = gauged.conclusion
+    figures = {**conclusion.measured.to_json(), "made_at": time.time()}
+    if conclusion.climb is not None and conclusion.climb.best.rate:
+        gain = conclusion.climb.best.gain_over(conclusion.climb.levels[0]) or 1.0
+        figures |= {"per_gpu": conclusion.climb.best.count, "gain": round(gain, 3)}
+        _teach_packing(gauged, conclusion.climb)
     try:
         api = open_server(notify, quiet=True)
-        api.figures.add(gauged.project, gauged.kind, found.hardware, figures)
+        api.figures.add(gauged.project, gauged.kind, conclusion.hardware, figures)
     except RunyardError as error:
         notify(Notice(f"the figures are not kept: {error.what}"))
 

@@ -18,8 +18,7 @@ from runyard.gauge.tryout import CannotStart, Tryout
 from runyard.node.attempt.command_line import expand
 from runyard.node.attempt.parameter_file import parameter_file
 from runyard.reading.units import duration
-from runyard.search.draws import quasi_random
-from runyard.search.grid import point_at
+from runyard.search.by_number import point_at, quasi_random
 from runyard.search.names import trial_name
 
 ENOUGH_STEPS = 3
@@ -125,8 +124,8 @@ def try_for_a_few_steps(
     odd = odd_value(rows, metrics)
     is_good = code in (0, None) and odd is None
     how = how_it_went(code, len(rows), lasted) if odd is None else odd
-    said = "" if is_good else tryout.said()
-    return Tried(tryout.name, values, is_good, how, lasted, said)
+    complaint = "" if is_good else tryout.said()
+    return Tried(tryout.name, values, is_good, how, lasted, complaint)
 
 
 def odd_value(rows: list[dict[str, Any]], metrics: list[str]) -> str | None:

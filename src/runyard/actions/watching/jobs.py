@@ -64,10 +64,10 @@ class JobUse:
 
 def use_of_job(job: Job) -> JobUse:
     """As far as accounting or agents have told."""
-    used, asked = job["used"], job["asked"]
-    memory = used.get("memory_asked") or (asked.get("memory") or 0) << 20
+    used, requested = job["used"], job["asked"]
+    memory = used.get("memory_asked") or (requested.get("memory") or 0) << 20
     return JobUse(
-        Use(used.get("longest_seconds"), used.get("limit_seconds") or asked.get("time")),
+        Use(used.get("longest_seconds"), used.get("limit_seconds") or requested.get("time")),
         Use(used.get("cpu_seconds"), used.get("cpu_seconds_held")),
         Use(used.get("memory_peak"), memory),
     )

@@ -40,15 +40,46 @@ class Claiming:
 
     def ask(self, slot: Slot) -> None:
         """Ask for the slot's next trial, unless enough were taken."""
+        claim = self._next_claim(slot)
+        if claim is not None:
+            self._claim(slot, claim)
+
+    def _next_claim(self, slot: Slot) -> dict[str, Any] | None:
+        """What to ask the server, or None where nothing more is wanted now."""
         work = self._work
         asking = sum(other.token is not None for other in work.slots)
         enough = work.count is not None and len(work.taken) + asking >= work.count
         if work.is_draining or enough or self._is_at_its_end():
             slot.is_closed, slot.rests = True, False
-            return
+            return None
         if not self._occupancy.may_ask(slot):
+            return None
+        return {"token": os.urandom(8).hex(), "wait": _WAIT_SECONDS, **self._room()}
+
+    def _tell_end(self, slot: Slot, attempt: Attempt, on_answer: Callable[[Answer], None]) -> None:
+        """Tell an end and ask for the next trial: in one request where the server can answer both
+        at once, else in two, without waiting between."""
+        path = f"/api/agents/{self._work.agent}/ends"
+        message, claim = end_message(attempt.record.content), self._next_claim(slot)
+        if claim is None or not attempt.claim.get("claims_with_end"):
+            slot.channel.post(path, message, on_answer)
+            if claim is not None:
+                self._claim(slot, claim)
             return
-        self._claim(slot, os.urandom(8).hex(), wait=_WAIT_SECONDS, **self._room())
+        slot.token, slot.claims_with_end = claim["token"], True
+
+        def take(answer: Answer) -> None:
+            slot.claims_with_end = False
+            on_answer(answer)
+            content = answer.json().get("claim") if answer.is_good else None
+            if content is not None:
+                self._take(slot, content)
+            elif self._work.is_draining:
+                slot.token, slot.is_closed = None, True
+            else:
+                self._claim(slot, claim)  # Nothing could be had at once.
+
+        slot.channel.post(path, {**message, "claim": claim}, take)
 
     def ask_at_once(self) -> None:
         """No more is wanted; the server may have handed out what we have not heard of.
@@ -58,9 +89,9 @@ class Claiming:
         if self._work.warm_starts is not None:
             self._work.warm_starts.stop_waiting()
         for slot in self._work.slots:
-            if slot.token is not None:
+            if slot.token is not None and not slot.claims_with_end:
                 slot.channel.take_back_last()
-                self._claim(slot, slot.token, wait=0)
+                self._claim(slot, {"token": slot.token, "wait": 0})
 
     def _is_at_its_end(self) -> bool:
         """Whether what would begin now would be told to save at once."""
@@ -89,18 +120,25 @@ class Claiming:
             "has_begun": bool(work.taken),
         }
 
-    def _claim(self, slot: Slot, token: str, wait: float, **room: Any) -> None:
-        slot.token = token
+    def _claim(self, slot: Slot, claim: dict[str, Any]) -> None:
+        slot.token = claim["token"]
+
+        def take(answer: Answer) -> None:
+            if answer.is_good:
+                self._take(slot, answer.json())
+            else:
+                slot.token, slot.is_closed = None, True
+                self._fail(answer.error)
+
         slot.channel.post(
             f"/api/agents/{self._work.agent}/claim",
-            {"token": token, "wait": wait, **room},
-            lambda answer: self._take(slot, answer),
-            seconds=wait + ANSWER_SECONDS,
+            claim,
+            take,
+            seconds=claim["wait"] + ANSWER_SECONDS,
         )
 
-    def _take(self, slot: Slot, answer: Answer) -> None:
+    def _take(self, slot: Slot, claim: dict[str, Any]) -> None:
         work = self._work
-        claim: dict[str, Any] = answer.json() if answer.is_good else {"do": "refused"}
         if claim["do"] == "run":
             slot.token = None
             work.taken.add(claim["trial"]["number"])
@@ -114,9 +152,7 @@ class Claiming:
         else:
             slot.token = None
             slot.is_closed = True
-            if claim["do"] == "refused":
-                self._fail(answer.error)
-            elif claim.get("refusal") == "too-long" and not work.taken:
+            if claim.get("refusal") == "too-long" and not work.taken:
                 work.is_for_nothing = True
                 self._fail(claim["why"])
             elif "refusal" in claim:
@@ -239,7 +275,7 @@ class Claiming:
         self._work.count_gpus()
         attempt.record.write(usage=attempt.usage)
         self._occupancy.ended(slot, attempt)
-        self._ending.has_ended(slot, attempt, lambda: self.ask(slot))
+        self._ending.has_ended(slot, attempt, lambda take: self._tell_end(slot, attempt, take))
 
     def _cannot_run(self, slot: Slot, claim: dict[str, Any], error: OSError) -> None:
         # A full disk, no more processes: nothing that another trial would change.

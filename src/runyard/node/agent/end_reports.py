@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import time
 
-from runyard.node.attempt.delivery import end_message
 from runyard.node.system.processes import CLIENT_SECONDS
 from runyard.schedulers.inside import this_job
 
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     from runyard.node.attempt.trial_attempt import Attempt
     from runyard.node.link.channel import Answer
 
+    Tell = Callable[[Callable[[Answer], None]], None]
+
 _REST_GRACE_SECONDS = 5.0
 _TERM_SECONDS = 1.0
 
@@ -29,33 +30,28 @@ class Ending:
         self._work = work
         self._fail = fail
 
-    def has_ended(self, slot: Slot, attempt: Attempt, then: Callable[[], None]) -> None:
-        """A slot's program has ended; `then` is called right behind the telling of it."""
+    def has_ended(self, slot: Slot, attempt: Attempt, tell: Tell) -> None:
+        """A slot's program has ended. `tell` sends that, and asks for what the slot does next."""
         if _may_be_the_jobs_end(attempt):
-            self._work.loop.after(_TERM_SECONDS, lambda: self._settle(slot, attempt, then))
+            self._work.loop.after(_TERM_SECONDS, lambda: self._settle(slot, attempt, tell))
         else:
-            self._settle(slot, attempt, then)
+            self._settle(slot, attempt, tell)
 
-    def _settle(self, slot: Slot, attempt: Attempt, then: Callable[[], None]) -> None:
+    def _settle(self, slot: Slot, attempt: Attempt, tell: Tell) -> None:
         if _may_be_the_jobs_end(attempt) and self._work.is_draining:
             attempt.was_ended("preempted")
         if attempt.exit_code:
             # It may go on elsewhere at once: what it logged is to be there before.
-            self._clear_up(attempt, lambda: self._tell_end(slot, attempt, then))
+            self._clear_up(attempt, lambda: self._tell_end(slot, attempt, tell))
         else:
-            self._tell_end(slot, attempt, then)
+            self._tell_end(slot, attempt, tell)
             self._clear_up(attempt, lambda: None)
 
-    def _tell_end(self, slot: Slot, attempt: Attempt, then: Callable[[], None]) -> None:
+    def _tell_end(self, slot: Slot, attempt: Attempt, tell: Tell) -> None:
         slot.attempt = None
-        path = f"/api/agents/{self._work.agent}/ends"
         if attempt.exit_code:
             attempt.hurry(slot.channel)  # Its last words say why it failed: first these.
-        # Two requests in a row, without waiting between: the end, and the claim for the next.
-        slot.channel.post(
-            path, end_message(attempt.record.content), lambda answer: self._is_told(attempt, answer)
-        )
-        then()
+        tell(lambda answer: self._is_told(attempt, answer))
 
     def _is_told(self, attempt: Attempt, answer: Answer) -> None:
         if answer.status in (401, 403):

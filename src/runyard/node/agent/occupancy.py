@@ -48,8 +48,8 @@ class Occupancy:
     @property
     def line(self) -> str:
         """What is done on each GPU, and why; empty where nothing was to be found out."""
-        told = [(gpus, pack.line) for gpus, pack in self._packs.items() if pack.line]
-        return "; ".join(f"{self._where(gpus)}: {line}" for gpus, line in told)
+        lines = [(gpus, pack.line) for gpus, pack in self._packs.items() if pack.line]
+        return "; ".join(f"{self._where(gpus)}: {line}" for gpus, line in lines)
 
     @property
     def slots(self) -> int:
@@ -192,11 +192,11 @@ def _reading(attempt: Attempt) -> Reading:
 
 def _memory(seen: list[dict[str, Any]], readings: list[Reading]) -> tuple[int, int]:
     """Bytes of these GPUs in all, and those that are not our programs'."""
-    total, used = (sum(one[key] for one in seen) for key in ("total", "used"))
-    ours = sum(one.vram for one in readings)
+    total, used = (sum(memory[key] for memory in seen) for key in ("total", "used"))
+    ours = sum(reading.vram for reading in readings)
     if not ours and readings:
         # In some containers the driver does not say whose it is: then all of it may be ours.
-        for one in readings:
-            one.vram = used // len(readings)
+        for reading in readings:
+            reading.vram = used // len(readings)
         return total, 0
     return total, max(0, used - ours)

@@ -35,6 +35,8 @@ class Slot:
         self.attempt: Attempt | None = None
         self.token: str | None = None
         """Of the claim that has no answer yet."""
+        self.claims_with_end = False
+        """That claim is part of the message of its last program's end."""
         self.is_preparing = False
         """It has a trial whose program has not begun."""
         self.rests = False

@@ -205,10 +205,10 @@ def _fork(
             os._exit(1)
     os.close(tell)
     with os.fdopen(told, "rb") as words:
-        said = words.read().decode()
+        text = words.read().decode()
     # From here on the process is the agent's child, which the one between them no longer is.
     os.waitpid(middle, 0)
-    return {"pid": int(said)} if said.isdecimal() else {"error": said or "no process could be made"}
+    return {"pid": int(text)} if text.isdecimal() else {"error": text or "no process could be made"}
 
 
 def _settle(request: dict[str, Any], output: int, _go: int) -> None:

@@ -126,18 +126,18 @@ def read_row(history: bytes) -> dict[str, object]:
 
 def _set(row: dict[str, object], item: bytes) -> None:
     names: list[str] = []
-    found: object = None
+    content: object = None
     for number, value in _fields(item):
         if number in (_KEY, _NESTED_KEY) and isinstance(value, bytes):
             names.append(value.decode(errors="replace"))
         else:
-            found = _value(number, value)
+            content = _value(number, value)
     place = row
     for name in names[:-1]:
         inner = place.setdefault(name, {})
         place = inner if isinstance(inner, dict) else {}
     if names:
-        place[names[-1]] = found
+        place[names[-1]] = content
 
 
 def _value(number: int, value: bytes | int) -> object:

@@ -41,18 +41,18 @@ class StagingError(Exception):
 
 def check_paths(scratch: Path, paths: list[str]) -> list[str]:
     """What is wrong with the names; nothing, if they lie below scratch and are there."""
-    found = []
+    problems = []
     for path in paths:
         whole = Path(os.path.normpath(path))
         if not path.strip() or whole == Path():
-            found.append("an empty path: name a file or a folder below the scratch folder")
+            problems.append("an empty path: name a file or a folder below the scratch folder")
         elif whole.is_absolute():
-            found.append(f"{path} is absolute: write it relative to {scratch}")
+            problems.append(f"{path} is absolute: write it relative to {scratch}")
         elif ".." in whole.parts:
-            found.append(f"{path} leaves the scratch folder: copy or link it into {scratch}")
+            problems.append(f"{path} leaves the scratch folder: copy or link it into {scratch}")
         elif not (scratch / whole).exists():
-            found.append(f"{path} is not in {scratch}: `ls {scratch}` shows what is")
-    return found
+            problems.append(f"{path} is not in {scratch}: `ls {scratch}` shows what is")
+    return problems
 
 
 def stage_in(scratch: Path, local: Path, paths: list[str]) -> str:

@@ -320,7 +320,7 @@ class Pack:
         are_slow = bool(self._starts) and self._starts[-1] > ENOUGH_SECONDS
         if self._aim == 1 and (self._ended or are_slow):
             return _jump(self._use), None
-        oldest = min((one.began for one in self._running.values()), default=now)
+        oldest = min((program.began for program in self._running.values()), default=now)
         is_silent = now - max(oldest, self._changed_at) > _SILENT
         if is_silent and self._use is not None and self._use < 0.6:
             return 2 * self._aim, None
@@ -334,13 +334,13 @@ class Pack:
             times = 3 if share > 0.9 else 2 if share > 0.7 else 1.5
             return max(self._aim, top.count * (_jump(self._use) if top.count < 2 else times)), None
         above = next(level for level in levels if level.count > best.count)
-        told = f"{round(above.count)} did not get more done: {_speed(levels, above)}"
+        text = f"{round(above.count)} did not get more done: {_speed(levels, above)}"
         near = [level for level in levels if 0.8 < level.count / self._aim < 1.25]
         if near and near[0].count > best.count and near[0].work * _AS_GOOD < best.work:
-            return best.count, told
+            return best.count, text
         if near and near[0].work >= _AS_GOOD * best.work and near[0].count < 2 * best.count:
-            return self._aim, told
-        return best.count, told
+            return self._aim, text
+        return best.count, text
 
     def _slots(self, aim: float, levels: Sequence[Level]) -> int:
         """How many may be there for so many at work. Where starting takes a good part of a

@@ -63,8 +63,8 @@ class RowCount:
         return None
 
     def _read(self, row: bytes) -> tuple[float, int] | None:
-        told = read_row(row)
-        at, step = told.get("_timestamp"), told.get("_step")
+        values = read_row(row)
+        at, step = values.get("_timestamp"), values.get("_step")
         if not isinstance(at, (int, float)):
             return None
         return float(at), step if isinstance(step, int) else 0

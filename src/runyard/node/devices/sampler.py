@@ -225,16 +225,16 @@ def _answer(question: str, names: list[str]) -> int:
         return 0
     if question == "--exclusive":
         devices = {name: driver.device(name) for name in names}
-        found = [
+        cards = [
             name
             for name, device in devices.items()
             if device is not None and driver.refuses_sharing(device)
         ]
     elif question == "--cards":
-        found = [json.dumps(_card(driver, name)) for name in names or driver.uuids()]
+        cards = [json.dumps(_card(driver, name)) for name in names or driver.uuids()]
     else:
-        found = driver.uuids()
-    print("\n".join(found))
+        cards = driver.uuids()
+    print("\n".join(cards))
     return 0
 
 
@@ -243,8 +243,8 @@ def _card(driver: Driver, name: str) -> dict[str, Any]:
     total, used = (0, 0) if device is None else driver.memory(device) or (0, 0)
     model = "" if device is None else driver.model(device)
     index = None if device is None else driver.index(device)
-    told = {} if index is None else {"index": index}
-    return {"name": name, "model": model, "total": total, "used": used, **told}
+    card = {} if index is None else {"index": index}
+    return {"name": name, "model": model, "total": total, "used": used, **card}
 
 
 if __name__ == "__main__":

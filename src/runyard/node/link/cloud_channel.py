@@ -201,13 +201,13 @@ class CloudChannel(Channel):
 
         self._is_seeking = True
         cloud = self._cloud
-        given = {
+        variables = {
             "host": socket.gethostname(),
             "projectName": cloud.project,
             "entityName": cloud.entity,
             "sweep": cloud.sweep,
         }
-        self._ask({"do": "graphql", "query": _CREATE, "variables": given}, hear)
+        self._ask({"do": "graphql", "query": _CREATE, "variables": variables}, hear)
 
     def _heartbeat(
         self, alive: dict[str, bool], then: Callable[[dict[str, Any] | None, str | None], None]
@@ -224,8 +224,8 @@ class CloudChannel(Channel):
                 commands = []
             then(commands[0] if commands else None, None)
 
-        given = {"id": self._agent, "metrics": "{}", "runState": json.dumps(alive)}
-        self._ask({"do": "graphql", "query": _HEARTBEAT, "variables": given}, hear)
+        variables = {"id": self._agent, "metrics": "{}", "runState": json.dumps(alive)}
+        self._ask({"do": "graphql", "query": _HEARTBEAT, "variables": variables}, hear)
 
     def _beat(self) -> None:
         self._is_seeking = True
@@ -268,7 +268,7 @@ class CloudChannel(Channel):
 
     def _renew(self, running: list[dict[str, int]], on_answer: OnAnswer) -> None:
         """Every slot with a program beats, and tells what of it is to end."""
-        numbers = {one["trial"]: one["attempt"] for one in running}
+        numbers = {attempt["trial"]: attempt["attempt"] for attempt in running}
         stops: list[dict[str, Any]] = []
         beating: list[CloudChannel] = []
 
@@ -313,17 +313,17 @@ class CloudChannel(Channel):
             self._cloud.note_end(code == 0, time.time() - self._begun)
         self._stop_where_all_fail()
         state = "waiting" if is_cut else "finished" if code == 0 else "failed"
-        told = _ended(state, cause)
+        exit_code = _ended(state, cause)
         # Who ended by itself has told so; of one that a signal ended, nobody knows there.
         if code < 0 and run is not None:
             self._tell_end(
                 str(run),
                 _shell_code(code),
                 is_cut=is_cut and not self._is_announced,
-                then=lambda: on_answer(_said(told)),
+                then=lambda: on_answer(_said(exit_code)),
             )
         else:
-            _answer_soon(self._loop, on_answer, told)
+            _answer_soon(self._loop, on_answer, exit_code)
 
     def _stop_where_all_fail(self) -> None:
         cloud = self._cloud
@@ -341,16 +341,16 @@ class CloudChannel(Channel):
             if waiting <= 0:
                 on_answer(_said({}))
 
-        for told in left:
-            self._tell_end(told["run"]["key"], 1, is_cut=True, then=has_told)
+        for claim in left:
+            self._tell_end(claim["run"]["key"], 1, is_cut=True, then=has_told)
         if not left:
             _answer_soon(self._loop, on_answer, {})
 
     def _tell_end(
         self, run: str, exit_code: int | None, *, is_cut: bool, then: Callable[[], None]
     ) -> None:
-        asked = {"do": "stream", "run": run, "exit_code": exit_code, "is_cut": is_cut}
-        self._ask(asked, lambda _told: then())
+        request = {"do": "stream", "run": run, "exit_code": exit_code, "is_cut": is_cut}
+        self._ask(request, lambda _told: then())
 
 
 def _said(content: dict[str, Any]) -> Answer:

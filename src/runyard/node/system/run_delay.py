@@ -32,11 +32,11 @@ class RunDelay:
 
 def _delays(pids: Iterable[int]) -> dict[str, int]:
     """Of each thread, by its file."""
-    found = {}
+    delays = {}
     for pid in pids:
         with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/task") as threads:
             for thread in threads:
                 path = f"{thread.path}/schedstat"
                 with contextlib.suppress(OSError, ValueError, IndexError), open(path, "rb") as file:  # noqa: PTH123
-                    found[path] = int(file.read().split()[1])
-    return found
+                    delays[path] = int(file.read().split()[1])
+    return delays

@@ -55,12 +55,12 @@ def read_records(text: str) -> list[Record]:
         parts = line.split("|")
         if len(parts) < len(_FIELDS):
             continue
-        told = dict(zip(_FIELDS, parts, strict=False))
-        which, _, step = told["JobID"].partition(".")
+        fields = dict(zip(_FIELDS, parts, strict=False))
+        which, _, step = fields["JobID"].partition(".")
         if not step:
-            found[which] = _record(which, told)
+            found[which] = _record(which, fields)
         elif which in found:
-            peak, before = read_size(told["MaxRSS"]), found[which].memory_peak
+            peak, before = read_size(fields["MaxRSS"]), found[which].memory_peak
             if peak is not None:
                 found[which] = replace(found[which], memory_peak=max(peak, before or 0))
     return list(found.values())

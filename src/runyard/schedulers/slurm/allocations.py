@@ -58,11 +58,11 @@ def allocate(header: Header, environ: Mapping[str, str]) -> str:
                 sys.stderr.flush()
     except OSError as error:
         raise SchedulerError("salloc cannot be run", said=error.strerror) from error
-    found = _GRANTED.search("".join(said))
-    if process.returncode or found is None:
+    match = _GRANTED.search("".join(said))
+    if process.returncode or match is None:
         answer = Answer(process.returncode or 1, "", "".join(said))
         raise answer.refused("Slurm gives no allocation", "`--dry-run` shows what was asked")
-    return found[1]
+    return match[1]
 
 
 def raw_number(job: str, task: str | None, environ: Mapping[str, str]) -> str:

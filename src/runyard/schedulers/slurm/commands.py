@@ -35,8 +35,8 @@ def for_reading(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     Not of one that submits: a job would inherit it.
     """
     liked = ("SQUEUE_", "SINFO_", "SACCT_", "SREPORT_", "SLURM_TIME_FORMAT")
-    given = os.environ if environ is None else environ
-    kept = {name: value for name, value in given.items() if not name.startswith(liked)}
+    variables = os.environ if environ is None else environ
+    kept = {name: value for name, value in variables.items() if not name.startswith(liked)}
     # Lists of an array's tasks are cut after 64 characters unless that is 0.
     forms = {"SLURM_TIME_FORMAT": "standard", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C.UTF-8"}
     return {**kept, **forms}

@@ -94,12 +94,12 @@ class SlurmFacts:
 
     @property
     def requeues(self) -> bool | None:
-        told = self._setting("JobRequeue")
-        return None if told is None else told == "1"
+        value = self._setting("JobRequeue")
+        return None if value is None else value == "1"
 
     @property
     def default_partition(self) -> str | None:
-        return next((one.name for one in self.partitions if one.is_default), None)
+        return next((partition.name for partition in self.partitions if partition.is_default), None)
 
     @property
     def spot_partitions(self) -> tuple[Partition, ...]:
@@ -121,8 +121,8 @@ class SlurmFacts:
         return found
 
     def _setting(self, name: str) -> str | None:
-        told = self.config.get(name, "")
-        return None if told in _OPEN else told
+        value = self.config.get(name, "")
+        return None if value in _OPEN else value
 
 
 def gather(ask: Ask, user: str) -> SlurmFacts:
@@ -165,8 +165,8 @@ def gather(ask: Ask, user: str) -> SlurmFacts:
 
 
 def _version(answer: Answer, config: Mapping[str, str]) -> str | None:
-    found = re.search(r"\d+\.\d+(?:\.\d+)?\S*", answer.text)
-    return found[0] if found else config.get("SLURM_VERSION", "unknown")
+    match = re.search(r"\d+\.\d+(?:\.\d+)?\S*", answer.text)
+    return match[0] if match else config.get("SLURM_VERSION", "unknown")
 
 
 def _has_accounting(config: Mapping[str, str]) -> bool | None:
@@ -194,20 +194,20 @@ def read_partition_rules(text: str) -> dict[str, dict[str, str]]:
 
 def read_partitions(text: str) -> Iterator[Partition]:
     """`scontrol --oneliner show partition`: one a line."""
-    for told in read_partition_rules(text).values():
-        accounts = told.get("AllowAccounts", "ALL")
+    for rules in read_partition_rules(text).values():
+        accounts = rules.get("AllowAccounts", "ALL")
         yield Partition(
-            name=told["PartitionName"],
-            is_default=told.get("Default") == "YES",
-            is_up=told.get("State", "UP") == "UP",
-            longest=read_span(told.get("MaxTime")),
-            most_nodes=read_whole(told.get("MaxNodes")),
-            memory_per_cpu=read_whole(told.get("DefMemPerCPU")),
+            name=rules["PartitionName"],
+            is_default=rules.get("Default") == "YES",
+            is_up=rules.get("State", "UP") == "UP",
+            longest=read_span(rules.get("MaxTime")),
+            most_nodes=read_whole(rules.get("MaxNodes")),
+            memory_per_cpu=read_whole(rules.get("DefMemPerCPU")),
             # 26.05 takes OverSubscribe=EXCLUSIVE and shows Exclusive=NODE instead.
-            is_exclusive=told.get("Exclusive") == "NODE"
-            or told.get("OverSubscribe") == "EXCLUSIVE",
-            preempt_mode=told.get("PreemptMode"),
-            grace=float(read_whole(told.get("GraceTime")) or 0) or None,
+            is_exclusive=rules.get("Exclusive") == "NODE"
+            or rules.get("OverSubscribe") == "EXCLUSIVE",
+            preempt_mode=rules.get("PreemptMode"),
+            grace=float(read_whole(rules.get("GraceTime")) or 0) or None,
             accounts=() if accounts == "ALL" else tuple(accounts.split(",")),
         )
 

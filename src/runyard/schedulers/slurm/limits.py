@@ -25,8 +25,8 @@ _ANY_LIMIT, _NAMED_LIMIT = "job submit limit", re.compile(r"error: (QOS|Assoc)\w
 def ask_array_size(environ: Mapping[str, str]) -> int | None:
     """MaxArraySize, as the cluster has it; None where it does not say."""
     answer = ask(["scontrol", "show", "config"], environ=environ, patience=5)
-    found = re.search(r"^MaxArraySize\s*=\s*(\d+)", answer.output, re.MULTILINE)
-    return read_whole(found[1]) if found else None
+    match = re.search(r"^MaxArraySize\s*=\s*(\d+)", answer.output, re.MULTILINE)
+    return read_whole(match[1]) if match else None
 
 
 def is_limit(complaint: str) -> bool:
@@ -62,8 +62,8 @@ def refusal(answer: Answer, name: str) -> SchedulerError:
         "invalid job array": "the array is too large for this cluster: limits.array_size in its "
         "profile is to be MaxArraySize (`scontrol show config`)",
     }
-    said = answer.complaint.lower()
-    mend = next((mend for words, mend in mends.items() if words in said), None)
+    complaint = answer.complaint.lower()
+    mend = next((mend for words, mend in mends.items() if words in complaint), None)
     return answer.refused(
         f"Slurm does not take the job {name}; nothing was submitted",
         mend or "`--dry-run` shows what was sent",

@@ -28,9 +28,9 @@ def running_tasks(
         raise answer.refused("Slurm does not tell what runs")
     wanted = None if only is None else set(only)
     lines = [line.split("|", 8) for line in answer.output.splitlines()]
-    found = [one for one in lines if len(one) == 9 and (wanted is None or one[1] in wanted)]
-    figures = _figures([one[0] for one in found], env)
-    return [_task(one, figures.get(one[0])) for one in found]
+    fields = [line for line in lines if len(line) == 9 and (wanted is None or line[1] in wanted)]
+    figures = _figures([line[0] for line in fields], env)
+    return [_task(line, figures.get(line[0])) for line in fields]
 
 
 def read_figures(text: str) -> dict[str, tuple[float, int]]:

@@ -43,14 +43,14 @@ class Maintenance:
 
 def read_maintenances(text: str) -> list[Maintenance]:
     """What `scontrol show reservation --oneliner` printed, the soonest first."""
-    found = []
+    reservations = []
     for line in text.splitlines():
         fields = read_fields(line)
         start, end = read_time(fields.get("StartTime", "")), read_time(fields.get("EndTime", ""))
         if "MAINT" in fields.get("Flags", "").split(",") and start and end:
             nodes = fields.get("Nodes", "")
-            found.append(Maintenance(fields.get("ReservationName", ""), start, end, nodes))
-    return sorted(found, key=lambda one: one.start)
+            reservations.append(Maintenance(fields.get("ReservationName", ""), start, end, nodes))
+    return sorted(reservations, key=lambda one: one.start)
 
 
 def mind_maintenance(
@@ -61,20 +61,20 @@ def mind_maintenance(
     resources, now = request.resources, time.time()
     ruled = follow_rules(request, request.profile)
     try:
-        found = _find(environ, ruled.time, resources.partition, resources.reservation, now)
+        reservation = _find(environ, ruled.time, resources.partition, resources.reservation, now)
     except SchedulerError:
         return request, ()
-    if found is None:
+    if reservation is None:
         return request, ()
     limit = request.profile.limit(resources.partition, resources.qos)
     is_free = not any("time-min" in word for word in resources.extra) and ruled.asks_time
     link = 0.0
     if (request.agents.chain or 1) > 1 and is_free:
-        link = shortest_link(found, ruled.time, limit.shortest or 0.0, now)
+        link = shortest_link(reservation, ruled.time, limit.shortest or 0.0, now)
     if link:
         extra = (*resources.extra, f"--time-min={clock(link)}")
         request = replace(request, resources=replace(resources, extra=extra))
-    return request, (words_for(found, ruled.time, link, now),)
+    return request, (words_for(reservation, ruled.time, link, now),)
 
 
 def _find(
@@ -86,13 +86,13 @@ def _find(
 ) -> Maintenance | None:
     """The first that a job of this length would reach into, of all nodes that it could have."""
     there = read_maintenances(_ask(environ, "scontrol", "show", "reservation", "--oneliner"))
-    for one in there:
-        if one.name != reservation and one.is_in_the_way(now, seconds):
+    for maintenance in there:
+        if maintenance.name != reservation and maintenance.is_in_the_way(now, seconds):
             where = ["--partition", partition] if partition else []
             nodes = set(_ask(environ, "sinfo", "-h", "-N", "-o", "%N", *where).split())
-            taken = set(_ask(environ, "scontrol", "show", "hostnames", one.nodes).split())
+            taken = set(_ask(environ, "scontrol", "show", "hostnames", maintenance.nodes).split())
             if nodes and nodes <= taken:
-                return one
+                return maintenance
     return None
 
 

@@ -19,9 +19,9 @@ def cluster_name(environ: Mapping[str, str] = os.environ) -> str | None:
     if named:
         return named
     for file in (environ.get("SLURM_CONF"), *_CONFIGURATIONS):
-        found = _name_in(Path(file)) if file else None
-        if found:
-            return found
+        name = _name_in(Path(file)) if file else None
+        if name:
+            return name
     return _asked_name() if shutil.which("scontrol", path=environ.get("PATH")) else None
 
 
@@ -30,18 +30,18 @@ def _name_in(file: Path) -> str | None:
         text = file.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    found = re.search(r"^\s*ClusterName\s*=\s*(\S+)", text, re.MULTILINE | re.IGNORECASE)
-    return found[1] if found else None
+    match = re.search(r"^\s*ClusterName\s*=\s*(\S+)", text, re.MULTILINE | re.IGNORECASE)
+    return match[1] if match else None
 
 
 def _asked_name() -> str | None:
     try:
-        asked = subprocess.run(
+        answer = subprocess.run(
             ["scontrol", "show", "config"],
             capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False,
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(r"^ClusterName\s*=\s*(\S+)", asked.stdout, re.MULTILINE)
-    return found[1] if found else None
+    match = re.search(r"^ClusterName\s*=\s*(\S+)", answer.stdout, re.MULTILINE)
+    return match[1] if match else None

@@ -30,30 +30,30 @@ def list_partitions(environ: Mapping[str, str] | None = None) -> list[Partition]
     columns = ",".join(f"{name}:{width}" for name, width in _COLUMNS)
     nodes = _ask(["sinfo", "--noheader", "--Node", f"--Format={columns}"], env)
     rules = _ask(["scontrol", "--oneliner", "show", "partition"], env)
-    found = read_partitions(nodes.output, rules.output)
-    if any(one.denied for one in found):
+    partitions = read_partitions(nodes.output, rules.output)
+    if any(partition.denied for partition in partitions):
         mine = ask(
             ["sacctmgr", "--noheader", "--parsable2", "show", "association",
              f"user={os.environ.get('USER') or os.environ.get('LOGNAME') or ''}",
              "format=account,qos"],
             environ=env, patience=0.0, seconds=_SECONDS,
         )  # fmt: skip
-        found = read_partitions(nodes.output, rules.output, accounts_of(mine))
-    return found
+        partitions = read_partitions(nodes.output, rules.output, accounts_of(mine))
+    return partitions
 
 
 def read_partitions(
     nodes: str, rules: str, accounts: Iterable[str] | None = None
 ) -> list[Partition]:
     """From what sinfo and scontrol printed; `accounts` are the user's, None where not known."""
-    told = read_partition_rules(rules)
+    rules_of = read_partition_rules(rules)
     found: dict[str, Partition] = {}
     for line in nodes.splitlines():
         cells = _cells(line)
         if cells is None:
             continue
         name = cells["Partition"].rstrip("*")
-        rule = told.get(name, {})
+        rule = rules_of.get(name, {})
         before = found.get(name) or Partition(
             name,
             is_default=cells["Partition"].endswith("*"),
@@ -65,7 +65,7 @@ def read_partitions(
         )
         found[name] = _with_node(before, cells)
     # sinfo goes by nodes and has no order of its own; the site's is that of its configuration.
-    places = {name: place for place, name in enumerate(told)}
+    places = {name: place for place, name in enumerate(rules_of)}
     return sorted(
         found.values(), key=lambda one: (not one.is_default, places.get(one.name, len(places)))
     )
@@ -166,5 +166,5 @@ def _ask(words: Sequence[str], environ: Mapping[str, str]) -> Answer:
 
 
 def _whole(text: str) -> int | None:
-    found = re.match(r"\d+", text.strip())
-    return read_whole(found[0]) if found else None
+    match = re.match(r"\d+", text.strip())
+    return read_whole(match[0]) if match else None

@@ -43,12 +43,12 @@ def poll(
 
 def read_states(wanted: Sequence[str], text: str) -> dict[str, JobState]:
     """What squeue printed, by job; a line that makes no sense is passed over."""
-    found: dict[str, list[Tasks]] = {one: [] for one in wanted}
+    tasks_of: dict[str, list[Tasks]] = {job_id: [] for job_id in wanted}
     for line in text.splitlines():
         parts = line.split("|", 6)
-        if len(parts) == 7 and parts[0] in found:
-            found[parts[0]].append(_read_tasks(*parts))
-    return {one: JobState(one, tuple(tasks)) for one, tasks in found.items()}
+        if len(parts) == 7 and parts[0] in tasks_of:
+            tasks_of[parts[0]].append(_read_tasks(*parts))
+    return {one: JobState(one, tuple(tasks)) for one, tasks in tasks_of.items()}
 
 
 def cancel(
@@ -80,10 +80,10 @@ def count_tasks(spec: str) -> int:
     bare = spec.strip("[]").partition("%")[0]
     total = 0
     for piece in bare.split(","):
-        found = _RANGE.fullmatch(piece.strip())
-        if found is None:  # "1-5,..." is how a release that knows no other way cuts a long list.
+        match = _RANGE.fullmatch(piece.strip())
+        if match is None:  # "1-5,..." is how a release that knows no other way cuts a long list.
             continue
-        first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
+        first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
         total += max(0, (last - first) // max(1, step) + 1)
     return max(1, total)
 

@@ -167,9 +167,9 @@ def read_reason(text: str | None) -> Reason | None:
         says, mend = _TABLE[word]
         detail = f" ({more.strip()})" if more.strip() else ""
         return Reason(word, f"{says}{detail}", mend)
-    found = _PARTS.fullmatch(word)
-    if found is not None:
-        return Reason(word, *_limit(found))
+    match = _PARTS.fullmatch(word)
+    if match is not None:
+        return Reason(word, *_limit(match))
     return Reason(bare[:200], "Slurm says no more than that")
 
 

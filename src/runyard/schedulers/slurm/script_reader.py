@@ -164,11 +164,11 @@ def _time(value: str, settings: dict[str, Any]) -> bool:
 
 def _mebibytes(value: str) -> int | None:
     """Slurm's memory: a bare number is megabytes, and K is a unit too."""
-    found = re.fullmatch(r"(\d{1,18})([KMGT]?)B?", value.strip(), re.IGNORECASE)
-    if not found:
+    match = re.fullmatch(r"(\d{1,18})([KMGT]?)B?", value.strip(), re.IGNORECASE)
+    if not match:
         return None
     units = {"K": 1 / 1024, "": 1, "M": 1, "G": 1024, "T": 1024**2}
-    return round(int(found[1]) * units[found[2].upper()])
+    return round(int(match[1]) * units[match[2].upper()])
 
 
 def _memory(path: str, *, as_text: bool = True) -> _Reader:
@@ -202,11 +202,11 @@ def _array(value: str, settings: dict[str, Any]) -> bool:
     indices, _, throttle = value.partition("%")
     count = 0
     for part in indices.split(","):
-        found = re.fullmatch(r"(\d{1,10})(?:-(\d{1,10})(?::(\d{1,10}))?)?", part)
-        if not found:
+        match = re.fullmatch(r"(\d{1,10})(?:-(\d{1,10})(?::(\d{1,10}))?)?", part)
+        if not match:
             return False
-        first, last = int(found[1]), int(found[2] or found[1])
-        count += len(range(first, last + 1, max(1, int(found[3] or 1))))
+        first, last = int(match[1]), int(match[2] or match[1])
+        count += len(range(first, last + 1, max(1, int(match[3] or 1))))
     settings["agents.count"] = count
     if read_whole(throttle):
         settings["agents.at_once"] = read_whole(throttle)

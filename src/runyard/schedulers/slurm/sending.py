@@ -47,8 +47,8 @@ def try_out(text: str, key: str, options: Sequence[str], environ: Mapping[str, s
     words = [*command(text, key, options), "--test-only"]
     answer = ask(words, stdin=text, environ=environ, patience=0.0)
     # Its name for the same refusal, which is quoted in the words of the real one.
-    said = answer.complaint.replace("allocation failure:", "Batch job submission failed:")
-    return replace(answer, complaint=said)
+    complaint = answer.complaint.replace("allocation failure:", "Batch job submission failed:")
+    return replace(answer, complaint=complaint)
 
 
 def send(

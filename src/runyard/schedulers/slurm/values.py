@@ -28,11 +28,11 @@ def read_span(text: str | None) -> float | None:
 def read_cpu_time(text: str) -> float:
     """1-02:03:04, 02:03:04, 03:04.567."""
     bare = text.strip()
-    found = re.fullmatch(r"(?:(\d{1,9})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d{1,9}(?:\.\d+)?)", bare)
-    if found is None:
+    match = re.fullmatch(r"(?:(\d{1,9})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d{1,9}(?:\.\d+)?)", bare)
+    if match is None:
         return 0.0
-    days, hours, minutes = (int(part or 0) for part in found.groups()[:3])
-    return days * 86400 + hours * 3600 + minutes * 60 + float(found[4])
+    days, hours, minutes = (int(part or 0) for part in match.groups()[:3])
+    return days * 86400 + hours * 3600 + minutes * 60 + float(match[4])
 
 
 def clock(seconds: float) -> str:
@@ -44,11 +44,11 @@ def clock(seconds: float) -> str:
 
 def read_size(text: str, cpus: int = 1, nodes: int = 1) -> int | None:
     """A size as Slurm writes it: 512M, 4Gn (a node), 2Gc (a CPU), 1536K, 3.5G."""
-    found = re.fullmatch(r"(\d{1,20}(?:\.\d+)?)([KMGTP]?)([nc]?)", text.strip())
-    if found is None:
+    match = re.fullmatch(r"(\d{1,20}(?:\.\d+)?)([KMGTP]?)([nc]?)", text.strip())
+    if match is None:
         return None
-    times = cpus if found[3] == "c" else nodes if found[3] == "n" else 1
-    size = int(float(found[1]) * _UNITS[found[2]] * times)
+    times = cpus if match[3] == "c" else nodes if match[3] == "n" else 1
+    size = int(float(match[1]) * _UNITS[match[2]] * times)
     return size if size < _NOTHING_KNOWN else None
 
 

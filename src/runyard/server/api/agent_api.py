@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import time
 from collections.abc import Awaitable
 from dataclasses import asdict, dataclass, field
@@ -29,14 +28,15 @@ from runyard.server.processes.attempts import NoAttempt, read_usage
 from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.json_text import is_odd
 from runyard.server.store.sql import Row
-from runyard.server.sweeps.ledger import agents, leases, programs, sweeps
+from runyard.server.sweeps.ledger import agents, leases, programs
 from runyard.server.sweeps.ledger.agents import NoAgent
 from runyard.server.sweeps.ledger.claims import Handed
 from runyard.server.sweeps.ledger.new_trials import OWN
 from runyard.server.sweeps.policy.causes import CAUSES
 from runyard.server.sweeps.policy.fitting import Refusal, Room
-from runyard.server.sweeps.serving import heartbeats
+from runyard.server.sweeps.serving import end_and_claim, heartbeats
 from runyard.server.sweeps.serving.claim_queues import Answer, Plan
+from runyard.server.sweeps.serving.end_and_claim import NextClaim
 from runyard.server.tracking import going_back
 from runyard.shapes.sweeps import Begun, Claimed, Renewed, Trial
 
@@ -101,6 +101,7 @@ class TrialEnd:
     cause: str | None = None
     saved: bool = False
     usage: Any = None
+    claim: dict[str, Any] | None = None
 
 
 @dataclass
@@ -170,7 +171,10 @@ async def claim(request: Request) -> Response:
         claimed = await _while_connected(request, waiting, claimed)
     if claimed.handed is None:
         return answer({"do": "exit" if claimed.is_over else "wait", "why": claimed.why})
-    response = _handed(await queues.plan(agent["sweep"]), claimed.handed)
+    is_odd_trial = is_odd(claimed.handed.trial["settings"])
+    response = (answer if is_odd_trial else quick_answer)(
+        _handed(await queues.plan(agent["sweep"]), claimed.handed)
+    )
     # From the request's last byte to the answer on disk: what `benchmarks/handout.py` looks at.
     response.headers["Server-Timing"] = f"claim;dur={(time.perf_counter() - read_at) * 1e3:.3f}"
     return response
@@ -228,31 +232,41 @@ async def renew(request: Request) -> Response:
     )
 
 
-@api.post("/api/agents/{agent:int}/ends", RUNS, body=TrialEnd, answer={"trial": Trial})
+@api.post(
+    "/api/agents/{agent:int}/ends",
+    RUNS,
+    body=TrialEnd,
+    answer={"trial": Trial, "claim": Claimed | None},
+)
 async def end_attempt(request: Request) -> Response:
-    """An attempt has ended."""
+    """An attempt has ended. With a claim, the answer may have the agent's next trial."""
     agent = await own_agent(request)
     body = await arguments.read_as_sent(request, TrialEnd)
     if body.cause is not None and body.cause not in CAUSES:
         raise HttpError(400, f"{body.cause[:50]!r} is no cause: {', '.join(CAUSES)}")
-    now = time.time()
+    tracker = tracker_of(request)
+    claim = None if body.claim is None else arguments.checked(body.claim, Claim)
+    # A job that is to be cancelled hears of it when it claims.
+    wanted = None if claim is None or tracker.open_wishes else NextClaim(claim.token, _room(claim))
     try:
-        ended = await tracker_of(request).write(
-            _end_attempt,
-            agent["key"],
-            body.trial,
-            body.attempt,
+        ended = await end_and_claim.end_attempt(
+            tracker.sweeps,
+            agent,
+            wanted,
+            number=body.trial,
+            attempt=body.attempt,
             exit_code=body.exit_code,
             cause=body.cause,
-            ended_at=min(body.ended_at, now),
-            now=now,
+            ended_at=min(body.ended_at, time.time()),
             saved=body.saved,
             usage=read_usage(body.usage),
         )
     except (NoAgent, NoAttempt) as error:
         raise HttpError(404, str(error)) from error
-    tracker_of(request).sweeps.wake(agent["sweep"])
-    return answer(ended)
+    next_trial = None
+    if ended.next is not None and ended.plan is not None:
+        next_trial = _handed(ended.plan, ended.next)
+    return answer({"trial": trial_json(ended.trial, ended.rules), "claim": next_trial})
 
 
 def _within_limits(slots: int) -> int:
@@ -319,32 +333,31 @@ async def _while_connected(request: Request, claim: Awaitable[Answer], nothing: 
         gone.cancel()
 
 
-def _handed(plan: Plan, handed: Handed) -> Response:
+def _handed(plan: Plan, handed: Handed) -> dict[str, Any]:
     trial = trial_json(handed.trial, plan.rules)
-    return (answer if is_odd(handed.trial["settings"]) else quick_answer)(
-        {
-            "do": "run",
-            "trial": trial,
-            "attempt": handed.attempt,
-            "run": {
-                "key": handed.run["key"],
-                "id": handed.run["id"],
-                "name": handed.run["name"],
-                "entity": handed.run["entity"],
-                "project": handed.run["project_name"],
-                "folder": handed.run["folder"],
-                "steps": handed.steps,
-            },
-            "command": None if plan.sweep.command is None else list(plan.sweep.command),
-            "program": plan.sweep.program,
-            "args": _arguments(plan, trial["values"]),
-            "task": _task(plan, trial["values"]),
-            "sweep": plan.id,
-            # The trials of a list are programs of their own, each in the place that it names.
-            "is_search": not plan.sweep.options.tasks,
-            "warm": list(plan.sweep.options.warm),
-        }
-    )
+    return {
+        "do": "run",
+        "trial": trial,
+        "attempt": handed.attempt,
+        "run": {
+            "key": handed.run["key"],
+            "id": handed.run["id"],
+            "name": handed.run["name"],
+            "entity": handed.run["entity"],
+            "project": handed.run["project_name"],
+            "folder": handed.run["folder"],
+            "steps": handed.steps,
+        },
+        "command": None if plan.sweep.command is None else list(plan.sweep.command),
+        "program": plan.sweep.program,
+        "args": _arguments(plan, trial["values"]),
+        "task": _task(plan, trial["values"]),
+        "sweep": plan.id,
+        # The trials of a list are programs of their own, each in the place that it names.
+        "is_search": not plan.sweep.options.tasks,
+        "warm": list(plan.sweep.options.warm),
+        "claims_with_end": plan.is_by_number,
+    }
 
 
 def _arguments(plan: Plan, settings: dict[str, Any]) -> dict[str, Any]:
@@ -364,11 +377,3 @@ def _task(plan: Plan, settings: dict[str, Any]) -> dict[str, Any] | None:
         "command_line": settings[COMMAND_LINE],
         "log": plan.sweep.options.job_log,
     }
-
-
-def _end_attempt(
-    connection: sqlite3.Connection, /, agent: int, number: int, attempt: int, **how: Any
-) -> dict[str, Any]:
-    trial = agents.end_attempt(connection, agent, number, attempt, **how)
-    rules = sweeps.rules_of(sweeps.get(connection, trial["sweep"]))
-    return {"trial": trial_json(trial, rules)}

@@ -74,7 +74,7 @@ def _of_run(connection: sqlite3.Connection, run: int, caller: Caller) -> dict[st
 def _users(connection: sqlite3.Connection, artifact: int, caller: Caller) -> list[dict[str, Any]]:
     """The runs that used a version, the newest first; those that the caller may see."""
     keys = artifacts.runs_of(connection, artifact, artifacts.USED)
-    found = (runs.by_key(connection, key) for key in keys[: -_MOST_USERS - 1 : -1])
+    users = (runs.by_key(connection, key) for key in keys[: -_MOST_USERS - 1 : -1])
     return [
         {
             "key": row["key"],
@@ -83,7 +83,7 @@ def _users(connection: sqlite3.Connection, artifact: int, caller: Caller) -> lis
             "entity": row["entity"],
             "project": row["project_name"],
         }
-        for row in found
+        for row in users
         if row is not None and may_read(caller, row["entity"])
     ]
 

@@ -149,9 +149,9 @@ def _copy_file(source: Path, target: Path, progress: Progress) -> None:
         except BaseException:
             copying.kill()
             raise
-        said = copying.stderr.read().decode(errors="replace") if copying.stderr else ""
+        complaint = copying.stderr.read().decode(errors="replace") if copying.stderr else ""
     if copying.returncode != 0:
-        raise OSError(f"cp: {said.strip() or copying.returncode}")
+        raise OSError(f"cp: {complaint.strip() or copying.returncode}")
     progress.copied = copied + _size(target)
 
 

@@ -60,28 +60,28 @@ async def curves(request: Request) -> Response:
     the others float32).
     """
     tracker = tracker_of(request)
-    asked = await _question(request)
-    entity, _, name = asked.project.partition("/")
+    question = await _question(request)
+    entity, _, name = question.project.partition("/")
     project = await tracker.read(projects.by_path, entity, name)
     if project is None or not may_read(caller_of(request), entity):
-        raise HttpError(404, f"there is no project {asked.project[:200]!r}")
+        raise HttpError(404, f"there is no project {question.project[:200]!r}")
     revision = tracker.changes.revision
-    packed = await tracker.read(_packed, project["key"], asked, revision)
+    packed = await tracker.read(_packed, project["key"], question, revision)
     return Response(packed, media_type="application/octet-stream")
 
 
 async def _question(request: Request) -> CurvesQuestion:
-    asked = await arguments.read(request, CurvesQuestion)
-    if asked.stream not in _STREAMS:
+    question = await arguments.read(request, CurvesQuestion)
+    if question.stream not in _STREAMS:
         raise HttpError(400, "stream is `history` or `events`")
-    if asked.range is not None and len(asked.range) != 2:
+    if question.range is not None and len(question.range) != 2:
         raise HttpError(400, "range is a pair of numbers")
-    if len(asked.metrics) > _MOST_METRICS:
+    if len(question.metrics) > _MOST_METRICS:
         raise HttpError(400, f"more than {_MOST_METRICS} metrics at once")
-    if any(len(keys) > _MOST_RUNS for keys in (asked.runs or (), *(asked.groups or ()))):
+    if any(len(keys) > _MOST_RUNS for keys in (question.runs or (), *(question.groups or ()))):
         raise HttpError(400, f"more than {_MOST_RUNS} runs at once")
-    asked.points = min(max(1, asked.points or 1000), _MOST_POINTS)
-    return asked
+    question.points = min(max(1, question.points or 1000), _MOST_POINTS)
+    return question
 
 
 def _packed(
@@ -121,16 +121,16 @@ def _own_runs(
 ) -> list[int]:
     """Those of the project alone: keys of other people's runs are nobody's here."""
     if keys is None:
-        found = connection.execute(
+        rows = connection.execute(
             "SELECT key FROM runs WHERE project = ? ORDER BY key DESC LIMIT ?",
             (project, _MOST_RUNS),
         )
-        return [row["key"] for row in found]
-    found = connection.execute(
+        return [row["key"] for row in rows]
+    rows = connection.execute(
         "SELECT key FROM runs WHERE project = ? AND key IN (SELECT value FROM json_each(?))",
         (project, json.dumps(list(keys))),
     )
-    there = {row["key"] for row in found}
+    there = {row["key"] for row in rows}
     return [key for key in dict.fromkeys(keys) if key in there]
 
 

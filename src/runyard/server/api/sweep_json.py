@@ -101,10 +101,10 @@ def work_json(connection: sqlite3.Connection, sweep: int) -> dict[str, Any]:
         "key", "kind", "host", "slots", "packing", "job", "node", "created_at", "heard_at",
         "left_at",
     )  # fmt: skip
-    told = ("trial", "number", "agent", "host", "started_at", "ended_at", "exit_code")
-    found = [
+    columns = ("trial", "number", "agent", "host", "started_at", "ended_at", "exit_code")
+    shown = [
         {
-            **{name: row[name] for name in told},
+            **{name: row[name] for name in columns},
             "cause": _cause(row),
             "usage": usage_json(row["usage"]),
         }
@@ -112,7 +112,7 @@ def work_json(connection: sqlite3.Connection, sweep: int) -> dict[str, Any]:
     ]
     return {
         "agents": [{name: row[name] for name in who} for row in agents.of_sweep(connection, sweep)],
-        "attempts": found,
+        "attempts": shown,
         "causes": {name: cause.text for name, cause in CAUSES.items()},
     }
 

@@ -75,8 +75,8 @@ class AuthMiddleware:
         if self._needs(scope, Access.KEY):
             return answer({"error": "this takes the key, not a session of the page"}, 403)
         if self._needs(scope, Access.CONFIRMED) and not is_confirmed(scope["session"], time.time()):
-            said = f"confirm that it is you: `{_CONFIRM}` prints a code"
-            return answer({"error": said, "confirm": _CONFIRM}, 403)
+            message = f"confirm that it is you: `{_CONFIRM}` prints a code"
+            return answer({"error": message, "confirm": _CONFIRM}, 403)
         return None
 
     def _needs(self, scope: Scope, access: Access) -> bool:

@@ -85,12 +85,12 @@ def _try_all(addresses: Sequence[str], port: int) -> list[socket.socket] | OSErr
     """The same port on every address, or none."""
     bound: list[socket.socket] = []
     for address in addresses:
-        one = _try_bind(address, bound[0].getsockname()[1] if bound else port)
-        if isinstance(one, OSError):
+        socket_there = _try_bind(address, bound[0].getsockname()[1] if bound else port)
+        if isinstance(socket_there, OSError):
             for made in bound:
                 made.close()
-            return one
-        bound.append(one)
+            return socket_there
+        bound.append(socket_there)
     return bound
 
 

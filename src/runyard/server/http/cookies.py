@@ -21,11 +21,11 @@ def cookie_of(scope: Scope, name: str) -> str | None:
     for header, value in scope["headers"]:
         if header == b"cookie":
             try:
-                found = SimpleCookie(value.decode("latin-1")).get(name)
+                morsel = SimpleCookie(value.decode("latin-1")).get(name)
             except CookieError:
                 continue
-            if found is not None:
-                return found.value
+            if morsel is not None:
+                return morsel.value
     return None
 
 

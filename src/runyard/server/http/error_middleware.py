@@ -56,11 +56,11 @@ class ErrorMiddleware:
 def own_trouble(scope: Scope, error: Exception) -> Response:
     if isinstance(error, _TOLD):
         log.error("%s: %s: %s", _place(scope), type(error).__name__, error)
-        said = f"{type(error).__name__}: {error}"
+        message = f"{type(error).__name__}: {error}"
     else:
         log.error("%s failed", _place(scope), exc_info=error)
-        said = f"the server has trouble of its own ({type(error).__name__}); its log says more"
-    response = answer({"error": said}, 503)
+        message = f"the server has trouble of its own ({type(error).__name__}); its log says more"
+    response = answer({"error": message}, 503)
     response.headers["Retry-After"] = "5"
     return response
 

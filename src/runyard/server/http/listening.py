@@ -43,9 +43,13 @@ def find_listening(asked: str) -> Listening:
     """
     where, _, ports = asked.partition("@")
     if ports:
-        found = replace(find_listening(where), ports=_read_ports(ports))
+        listening = replace(find_listening(where), ports=_read_ports(ports))
         # What is this machine's alone must be known as such: others may send no key there.
-        return found if all(map(_is_loopback, found.addresses)) else replace(found, asked=asked)
+        return (
+            listening
+            if all(map(_is_loopback, listening.addresses))
+            else replace(listening, asked=asked)
+        )
     kind, _, which = asked.partition(":")
     if kind == CLUSTER and (which or asked == CLUSTER):
         return _for_cluster(asked, which)
@@ -59,8 +63,8 @@ def own_addresses(listening: Listening) -> list[str]:
     """The addresses that it is reached by: what it listens on, or all of the machine's."""
     if not any(address in _EVERYWHERE for address in listening.addresses):
         return list(listening.addresses)
-    found = [_address_of_or_none(name) for _, name in socket.if_nameindex()]
-    return [address for address in (*found, _own_address()) if address is not None]
+    addresses = [_address_of_or_none(name) for _, name in socket.if_nameindex()]
+    return [address for address in (*addresses, _own_address()) if address is not None]
 
 
 def _read_ports(text: str) -> tuple[int, int]:
@@ -116,8 +120,8 @@ def _own_address() -> str | None:
 def _address_of(interface: str) -> str:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            asked = struct.pack("256s", interface.encode()[:15])
-            told = fcntl.ioctl(probe.fileno(), _GET_ADDRESS, asked)
+            request = struct.pack("256s", interface.encode()[:15])
+            answer = fcntl.ioctl(probe.fileno(), _GET_ADDRESS, request)
         except OSError as error:
             known = ", ".join(name for _, name in socket.if_nameindex())
             raise ServerError(
@@ -125,7 +129,7 @@ def _address_of(interface: str) -> str:
                 said=error.strerror,
                 mend=f"it has {known}: name one, as in --listen cluster:{interface}",
             ) from error
-    return socket.inet_ntoa(told[20:24])
+    return socket.inet_ntoa(answer[20:24])
 
 
 def _address_of_or_none(interface: str) -> str | None:
@@ -137,10 +141,10 @@ def _address_of_or_none(interface: str) -> str | None:
 
 def _look_up(name: str) -> str | None:
     try:
-        found = socket.getaddrinfo(name, None, socket.AF_INET, socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(name, None, socket.AF_INET, socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return None
-    return str(found[0][4][0])
+    return str(addresses[0][4][0])
 
 
 def _is_loopback(address: str) -> bool:

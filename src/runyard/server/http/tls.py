@@ -118,10 +118,10 @@ def is_covered(name: str, names: Sequence[str]) -> bool:
 def names_of(listening: Listening) -> tuple[list[str], list[str]]:
     """Host names and addresses under which this server is reached."""
     named = [SERVER_NAME, "localhost", socket.gethostname(), socket.getfqdn(), listening.name]
-    found = ["127.0.0.1", "::1", *own_addresses(listening)]
+    own_names = ["127.0.0.1", "::1", *own_addresses(listening)]
     names: dict[str, None] = {}
     addresses: dict[str, None] = {}
-    for text in (*named, *found):
+    for text in (*named, *own_names):
         try:
             address = ipaddress.ip_address(text)
         except ValueError:

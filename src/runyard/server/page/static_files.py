@@ -101,15 +101,15 @@ async def asset(request: Request) -> Response:
     viewer = BUILT.viewer(name)
     if viewer is not None:
         return await asyncio.to_thread(_send_viewer, viewer, request)
-    found = BUILT.assets.get(name)
-    if found is None:
+    asset = BUILT.assets.get(name)
+    if asset is None:
         raise HttpError(404, f"there is no {name[:200]!r} in this version's page: load it anew")
     accepted = request.headers.get("accept-encoding", "")
-    encoding = next((way for way in _PACKED if way in accepted and way in found.bodies), "")
+    encoding = next((way for way in _PACKED if way in accepted and way in asset.bodies), "")
     headers = {**_HEADERS, "Cache-Control": _FOR_A_YEAR, "Vary": "Accept-Encoding"}
     if encoding:
         headers["Content-Encoding"] = encoding
-    return Response(found.bodies[encoding], headers=headers, media_type=found.kind)
+    return Response(asset.bodies[encoding], headers=headers, media_type=asset.kind)
 
 
 def _send_viewer(packed: Path, request: Request) -> Response:

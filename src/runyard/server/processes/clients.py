@@ -172,9 +172,9 @@ def have_logged(db: Connection, run: int, after: int, stream: int) -> bool:
 
 def get(db: Connection, client: Row) -> Row:
     """As it is now."""
-    found = _newest(db, client["run"], "number = ?", client["number"])
-    assert found is not None
-    return found
+    newest = _newest(db, client["run"], "number = ?", client["number"])
+    assert newest is not None
+    return newest
 
 
 def set_unheard(db: Connection, client: Row, unheard: str) -> None:

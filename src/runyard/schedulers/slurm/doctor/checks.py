@@ -58,12 +58,12 @@ def _profile(profile: Profile, here: Recognised, facts: SlurmFacts) -> Finding:
 def _partitions(facts: SlurmFacts, profile: Profile) -> Finding:
     if "partitions" in facts.troubles:
         return _finding("partitions", "warn", facts.troubles["partitions"])
-    up = [one for one in facts.partitions if one.is_up]
+    up = [partition for partition in facts.partitions if partition.is_up]
     if not up:
         return _finding(
             "partitions", "fail", "no partition is up", "`sinfo` shows them; ask the site"
         )
-    words = ", ".join(_described(one) for one in up[:6])
+    words = ", ".join(_described(partition) for partition in up[:6])
     more = f" and {len(up) - 6} more" if len(up) > 6 else ""
     if facts.default_partition is None and "partition" not in profile.submission.defaults:
         return _finding(
@@ -104,7 +104,10 @@ def _memory(facts: SlurmFacts, profile: Profile) -> Finding:
             "memory", "ok" if known else "warn", "asking for memory has no effect here",
             None if known else "write submission: {ignored: {memory: …}} into a profile",
         )  # fmt: skip
-    default = next((one.memory_per_cpu for one in facts.partitions if one.memory_per_cpu), None)
+    default = next(
+        (partition.memory_per_cpu for partition in facts.partitions if partition.memory_per_cpu),
+        None,
+    )
     share = f"; without asking, {short_memory(default)} a CPU" if default else ""
     return _finding("memory", "ok", f"given as it is asked for{share}")
 
@@ -158,7 +161,7 @@ def _drift(facts: SlurmFacts, profile: Profile) -> Iterator[Finding]:
     differences = []
     if facts.array_size is not None and profile.limits.array_size > facts.array_size:
         differences.append(f"arrays of {profile.limits.array_size}, Slurm {facts.array_size}")
-    known = {one.name: one for one in facts.partitions}
+    known = {partition.name: partition for partition in facts.partitions}
     default = profile.submission.defaults.get("partition")
     named = {*profile.limits.by_partition, *profile.submission.values.get("partition", ())}
     for name in sorted(named | ({default} if default else set())):
@@ -175,9 +178,9 @@ def _drift(facts: SlurmFacts, profile: Profile) -> Iterator[Finding]:
                 f"jobs of {short_time(limit.longest)} in {name}, Slurm {short_time(one.longest)}"
             )
     if facts.has_accounting is not None and profile.accounting.sacct != "unknown":
-        told = "yes" if facts.has_accounting else "no"
-        if told != profile.accounting.sacct:
-            differences.append(f"accounting: {profile.accounting.sacct}, Slurm {told}")
+        answer = "yes" if facts.has_accounting else "no"
+        if answer != profile.accounting.sacct:
+            differences.append(f"accounting: {profile.accounting.sacct}, Slurm {answer}")
     if differences:
         yield _finding(
             "drift", "warn", f"the profile {profile.name} says {'; '.join(differences)}",

@@ -116,8 +116,8 @@ def _user(environ: Mapping[str, str]) -> str:
 
 def _options(request: Request, profile: Profile) -> Iterator[str]:
     """A short job with one task, let in by whatever the site wants to see."""
-    asked = request.resources
-    limit = profile.limit(asked.partition, asked.qos)
+    resources = request.resources
+    limit = profile.limit(resources.partition, resources.qos)
     shortest = 0.0 if profile.limits.test_job else limit.shortest or 0.0
     seconds = max(min(_SECONDS, limit.longest or _SECONDS), shortest)
     yield "--job-name=runyard-doctor"
@@ -128,12 +128,12 @@ def _options(request: Request, profile: Profile) -> Iterator[str]:
     yield "--chdir=/"
     yield "--export=NONE"
     for name in ("partition", "account", "qos", "constraint", "reservation"):
-        value = getattr(asked, name)
+        value = getattr(resources, name)
         if value is not None:
             yield f"--{name}={value}"
-    if "resources.gpus" in request.origins and asked.gpus and profile.gpus.form != "none":
-        kind = f"{asked.gpu_type}:" if asked.gpu_type else ""
+    if "resources.gpus" in request.origins and resources.gpus and profile.gpus.form != "none":
+        kind = f"{resources.gpu_type}:" if resources.gpu_type else ""
         gpus = GPU_OPTIONS[profile.gpus.form].format(kind)
-        yield f"{gpus}{asked.gpus}"
+        yield f"{gpus}{resources.gpus}"
     yield from profile.submission.always
-    yield from asked.extra
+    yield from resources.extra

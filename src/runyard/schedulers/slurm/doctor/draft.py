@@ -73,14 +73,16 @@ def _limits(facts: SlurmFacts) -> Iterator[str]:
     yield "limits:"
     if facts.array_size is not None:
         yield f"  array_size: {max(1, facts.array_size)}"
-    limited = [one for one in facts.partitions if one.longest or one.most_nodes]
+    limited = [
+        partition for partition in facts.partitions if partition.longest or partition.most_nodes
+    ]
     if limited:
         yield "  by_partition:"
-        for one in limited:
-            parts = [f"longest: {short_time(one.longest)}"] if one.longest else []
-            parts += [f"most_nodes: {one.most_nodes}"] if one.most_nodes else []
-            yield f"    {_quoted(one.name)}: {{{', '.join(parts)}}}"
-    bounded = [one for one in facts.qos if one.longest or one.jobs_at_once or one.submitted_at_once]
+        for partition in limited:
+            parts = [f"longest: {short_time(partition.longest)}"] if partition.longest else []
+            parts += [f"most_nodes: {partition.most_nodes}"] if partition.most_nodes else []
+            yield f"    {_quoted(partition.name)}: {{{', '.join(parts)}}}"
+    bounded = [qos for qos in facts.qos if qos.longest or qos.jobs_at_once or qos.submitted_at_once]
     if bounded:
         yield "  by_qos:"
         for qos in bounded:
@@ -107,7 +109,7 @@ def _gpus(facts: SlurmFacts, answers: Mapping[str, Any] | None) -> Iterator[str]
         parts += [f"memory_gb: {memory}"] if memory else []
         yield f"    {_quoted(name)}: {{{', '.join(parts)}}}"
     if all(group.gpus for group in facts.nodes) and any(
-        one.is_exclusive for one in facts.partitions
+        partition.is_exclusive for partition in facts.partitions
     ):
         yield "  whole_nodes: true"
 
@@ -119,24 +121,27 @@ def _cpus_each(facts: SlurmFacts, name: str, count: int) -> int | None:
 
 def _gpu_memory(answers: Mapping[str, Any] | None) -> int | None:
     lines = (answers or {}).get("gpus") or []
-    found = re.search(r",\s*(\d+)", lines[0]) if lines else None
-    return round(int(found[1]) / 1024) if found else None
+    match = re.search(r",\s*(\d+)", lines[0]) if lines else None
+    return round(int(match[1]) / 1024) if match else None
 
 
 def _memory(facts: SlurmFacts) -> Iterator[str]:
-    share = next((one.memory_per_cpu for one in facts.partitions if one.memory_per_cpu), None)
+    share = next(
+        (partition.memory_per_cpu for partition in facts.partitions if partition.memory_per_cpu),
+        None,
+    )
     if share and facts.counts_memory:
         yield "memory:"
         yield f"  default_per_cpu: {share}M"
 
 
 def _storage(answers: Mapping[str, Any] | None) -> Iterator[str]:
-    found = (answers or {}).get("local")
-    if not isinstance(found, list) or not found:
+    local = (answers or {}).get("local")
+    if not isinstance(local, list) or not local:
         yield "# storage:"
         yield "#   scratch: /scratch/${USER}"
         return
-    best = found[0]
+    best = local[0]
     yield "storage:"
     if best["name"] == "SLURM_TMPDIR":
         yield "  local: ${SLURM_TMPDIR}"

@@ -71,12 +71,12 @@ def _local(asked: Any) -> Any:
         ("profile", os.path.expandvars(asked["local"])),
     ]
     names += [("TMPDIR", os.environ.get("TMPDIR")), ("/tmp", "/tmp")]
-    found = []
+    places = []
     for name, place in names:
         if place and "$" not in place and os.path.isdir(place) and os.access(place, os.W_OK):
             free = shutil.disk_usage(place).free
-            found.append({"name": name, "path": place, "free": free, "memory": _is_memory(place)})
-    return found
+            places.append({"name": name, "path": place, "free": free, "memory": _is_memory(place)})
+    return places
 
 
 def _is_memory(place: str) -> bool:
@@ -109,27 +109,27 @@ def _server(asked: Any) -> Any:
     """Whether the server that knows the key in the state folder answers here."""
     try:
         with open(os.path.join(asked["home"], "server.json")) as file:
-            told = json.load(file)
+            content = json.load(file)
     except FileNotFoundError:
         return {"key": False}
-    if told["listen"] in LOOPBACK and told["hostname"] != socket.gethostname():
+    if content["listen"] in LOOPBACK and content["hostname"] != socket.gethostname():
         # On this port of another machine anybody may listen: the key is not for them.
-        return {"key": True, "answers": False, "url": told["url"], "trouble": "loopback"}
+        return {"key": True, "answers": False, "url": content["url"], "trouble": "loopback"}
     # As `proof.py` has it, which is not there on the node. The key itself is not sent.
-    hashed = hashlib.sha256(told.get("node_key", told["key"]).encode()).hexdigest()
+    hashed = hashlib.sha256(content.get("node_key", content["key"]).encode()).hexdigest()
     nonce = binascii.hexlify(os.urandom(16)).decode()
-    text = "server %s %s" % (nonce, told["url"])
+    text = "server %s %s" % (nonce, content["url"])
     proof = hmac.new(hashed.encode(), text.encode(), "sha256").hexdigest()
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), *_https(told))
-    address = "%s/api/proof?key=%s&nonce=%s" % (told["url"], hashed[:12], nonce)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), *_https(content))
+    address = "%s/api/proof?key=%s&nonce=%s" % (content["url"], hashed[:12], nonce)
     try:
         with opener.open(address, timeout=SECONDS) as answer:
             if proof.encode() in answer.read(4096):
-                return {"key": True, "answers": True, "url": told["url"]}
+                return {"key": True, "answers": True, "url": content["url"]}
             trouble = "another program answers there"
     except (OSError, urllib.error.URLError) as error:
         trouble = str(error)
-    return {"key": True, "answers": False, "url": told["url"], "trouble": trouble}
+    return {"key": True, "answers": False, "url": content["url"], "trouble": trouble}
 
 
 def _https(told: Any) -> Any:
@@ -153,7 +153,7 @@ def _programs(asked: Any) -> Any:
 
 def _gpus(asked: Any) -> Any:
     try:
-        told = subprocess.run(
+        answer = subprocess.run(
             [
                 "nvidia-smi",
                 "--query-gpu=name,memory.total,compute_cap",
@@ -166,7 +166,7 @@ def _gpus(asked: Any) -> Any:
         )
     except (OSError, subprocess.TimeoutExpired):
         return []
-    lines = told.stdout.decode("utf-8", "replace").splitlines()
+    lines = answer.stdout.decode("utf-8", "replace").splitlines()
     return [line.strip() for line in lines if line.count(",") >= 1]
 
 
@@ -183,9 +183,9 @@ QUESTIONS = {
 
 
 def main() -> None:
-    asked = json.loads(sys.argv[1])
-    text = json.dumps(look(asked))
-    for place in asked["marks"].values():
+    question = json.loads(sys.argv[1])
+    text = json.dumps(look(question))
+    for place in question["marks"].values():
         if not os.path.isdir(place):
             continue
         aside = os.path.join(place, "answer.%d" % os.getpid())

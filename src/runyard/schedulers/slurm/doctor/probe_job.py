@@ -89,7 +89,7 @@ def run_probe(
     with marked(folders) as marks:
         if not marks:
             return Outcome(None, "none of the project's folders can be written")
-        asked = {
+        question = {
             "marks": marks,
             "python": sys.executable,
             "local": profile.storage.local,
@@ -98,7 +98,7 @@ def run_probe(
             "keys": list(keys),
             "programs": [*CONTAINER_PROGRAMS, "srun", "nvidia-smi"],
         }
-        text = probe_script(asked, sys.executable, profile.script.path)
+        text = probe_script(question, sys.executable, profile.script.path)
         names = [option.lstrip("-").partition("=")[0] for option in options]
         clean = clean_environment(environ, names)
         key = next(iter(marks.values()))
@@ -124,7 +124,7 @@ def _wait(
     wait: float,
     say: Callable[[str], None],
 ) -> Outcome:
-    end, next_ask, told = time.monotonic() + wait, 0.0, ""
+    end, next_ask, reported = time.monotonic() + wait, 0.0, ""
     late: float | None = None
     while True:
         answers = _answer(marks)
@@ -143,14 +143,14 @@ def _wait(
             words = _words(environ, job_id)
             if words is None:
                 late = late or now + _LATE_SECONDS
-            elif words != told:
-                told = words
-                say(f"job {job_id} is {told}")
+            elif words != reported:
+                reported = words
+                say(f"job {job_id} is {reported}")
             next_ask = now + POLL_SECONDS
         if now >= end and late is None:
             return Outcome(
                 None,
-                f"job {job_id} did not run within {wait:.0f} s ({told})",
+                f"job {job_id} did not run within {wait:.0f} s ({reported})",
                 "wait longer with --wait 30m, or ask for another --partition or --qos",
                 job_id,
             )

@@ -77,8 +77,8 @@ async def news(
         _sort_in(found, flags, scope, change.kind, change.key, change.project, change.detail)
     if not any(found.values()) and not any(flags.values()):
         return None
-    told = {name: sorted(keys) for name, keys in found.items()}
-    return {"revision": revision, "whole": False, **told, **flags}
+    names = {name: sorted(keys) for name, keys in found.items()}
+    return {"revision": revision, "whole": False, **names, **flags}
 
 
 def _seen(
@@ -155,28 +155,28 @@ async def live(request: Request) -> Response:
     most one a second; else once, after up to `wait` seconds. A `watch` is such a query of its own
     with an `id`: several windows share a stream, and each event names its `watch`.
     """
-    given = request.query_params
+    query = request.query_params
     is_stream = "text/event-stream" in request.headers.get("accept", "")
-    if is_stream and (texts := given.getlist("watch")):
+    if is_stream and (texts := query.getlist("watch")):
         return _stream(request, [await _read_watch(request, text) for text in texts[:_MOST]])
-    scope = await _scope(request, given)
+    scope = await _scope(request, query)
     # A browser that comes back says what it heard last.
-    last = request.headers.get("last-event-id") or given.get("since")
+    last = request.headers.get("last-event-id") or query.get("since")
     since = arguments.whole_number(last, "since")
     if is_stream:
         return _stream(request, [_Watch(None, scope, since)])
-    wait = arguments.wait_seconds(given.get("wait"))
+    wait = arguments.wait_seconds(query.get("wait"))
     tracker, caller = tracker_of(request), caller_of(request)
     changes = tracker.changes
     end = time.monotonic() + wait
     with _Bell(changes) as bell:
         while True:
-            told = await news(tracker, caller, scope, since)
+            latest = await news(tracker, caller, scope, since)
             left = end - time.monotonic()
-            if told is not None or left <= 0 or request.app.state.is_stopping():
+            if latest is not None or left <= 0 or request.app.state.is_stopping():
                 break
             await bell.rung(min(left, _EVERY))
-    return answer(told or nothing(changes.revision))
+    return answer(latest or nothing(changes.revision))
 
 
 @dataclass
@@ -193,20 +193,22 @@ class _Watch:
     async def news(self, tracker: Tracker, caller: Caller) -> dict[str, Any] | None:
         # What is not for this window need not be looked at again.
         newest = tracker.changes.revision
-        told = None if self.scope is None else await news(tracker, caller, self.scope, self.known)
-        self.known = newest if told is None else told["revision"]
-        return told
+        changes = (
+            None if self.scope is None else await news(tracker, caller, self.scope, self.known)
+        )
+        self.known = newest if changes is None else changes["revision"]
+        return changes
 
 
 async def _read_watch(request: Request, text: str) -> _Watch:
-    given = QueryParams(text)
-    since = arguments.whole_number(given.get("since"), "since")
+    query = QueryParams(text)
+    since = arguments.whole_number(query.get("since"), "since")
     try:
-        return _Watch(given.get("id", ""), await _scope(request, given), since)
+        return _Watch(query.get("id", ""), await _scope(request, query), since)
     except HttpError as error:
         if error.status != HTTPStatus.NOT_FOUND:
             raise
-        return _Watch(given.get("id", ""), None, since)
+        return _Watch(query.get("id", ""), None, since)
 
 
 def _stream(request: Request, watches: Sequence[_Watch]) -> Response:

@@ -45,8 +45,8 @@ async def list_projects(request: Request) -> Response:
     if is_known(request, tag):
         return not_changed(tag)
     revision = tracker.changes.revision
-    found = await tracker.read(_projects, readable(caller), now)
-    return await send_json(request, {"revision": revision, "projects": found}, tag)
+    projects = await tracker.read(_projects, readable(caller), now)
+    return await send_json(request, {"revision": revision, "projects": projects}, tag)
 
 
 @api.get("/api/projects/{entity}/{project}/keys", RUNS, answer=FieldNames)
@@ -58,8 +58,8 @@ async def list_keys(request: Request) -> Response:
     if is_known(request, tag):
         return not_changed(tag)
     revision = tracker.changes.revision
-    found = await tracker.read(tracker.project_keys.read, project["key"], revision)
-    return await send_json(request, {"revision": revision, **found}, tag)
+    keys = await tracker.read(tracker.project_keys.read, project["key"], revision)
+    return await send_json(request, {"revision": revision, **keys}, tag)
 
 
 def _projects(
@@ -81,7 +81,7 @@ def _projects(
         counts.setdefault(row["project"], {})[row["state"]] = row["count"]
         last[row["project"]] = max(last.get(row["project"], 0.0), row["last_at"])
     activity = _activity(connection, now)
-    found = [
+    projects = [
         {
             "entity": row["entity"],
             "name": row["name"],
@@ -98,7 +98,7 @@ def _projects(
         for row in rows
         if entities is None or row["entity"] in entities
     ]
-    return sorted(found, key=lambda one: -one["last_at"])
+    return sorted(projects, key=lambda one: -one["last_at"])
 
 
 def _spark(connection: sqlite3.Connection, project: int) -> dict[str, Any]:

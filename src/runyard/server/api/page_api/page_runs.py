@@ -93,10 +93,10 @@ async def list_columns(request: Request) -> Response:
         return not_changed(tag)
     query = request.query_params
     since = arguments.number(request, "since")
-    asked = {part: list(dict.fromkeys(query.getlist(part))) for part in ("config", "summary")}
-    if sum(map(len, asked.values())) > _MOST_FIELDS:
+    wanted = {part: list(dict.fromkeys(query.getlist(part))) for part in ("config", "summary")}
+    if sum(map(len, wanted.values())) > _MOST_FIELDS:
         raise HttpError(400, f"more than {_MOST_FIELDS} columns: ask for those that are shown")
-    fields = [_field(f"{part}.{name}") for part, names in asked.items() for name in names]
+    fields = [_field(f"{part}.{name}") for part, names in wanted.items() for name in names]
     # Before it is read: what is written meanwhile comes with the next question.
     revision = tracker.changes.revision
     keys, deleted = None, list[int]()
@@ -117,7 +117,7 @@ async def list_columns(request: Request) -> Response:
         "whole": keys is None,
         "total": total,
         "columns": columns,
-        **{part: {name: next(shown) for name in names} for part, names in asked.items()},
+        **{part: {name: next(shown) for name in names} for part, names in wanted.items()},
         # A run that was moved away may have come back.
         "deleted": sorted({*deleted} - {*columns["key"]}),
     }

@@ -130,12 +130,16 @@ def _columns(
             {"name": limit.name, "bound": limit.bound, "above": limit.above}
             for limit in rules.limits
         ],
-        "parameters": [_drawn_json(one.drawn) for one in parameters],
+        "parameters": [_drawn_json(parameter.drawn) for parameter in parameters],
         "trials": {name: [rows[place][name] for place in shown] for name in _TOLD},
         "values": {
-            one.drawn.name: [plain(one.values[place]) for place in shown] for one in parameters
+            parameter.drawn.name: [plain(parameter.values[place]) for place in shown]
+            for parameter in parameters
         },
-        "places": {one.drawn.name: [one.places[place] for place in shown] for one in parameters},
+        "places": {
+            parameter.drawn.name: [parameter.places[place] for place in shown]
+            for parameter in parameters
+        },
         "measured": {name: [plain(measured[place].get(name)) for place in shown] for name in names},
         "front": _front(rows, measured, rules),
         "convergence": _convergence(rows, measured, rules),
@@ -143,32 +147,32 @@ def _columns(
 
 
 def _names(measured: Sequence[Mapping[str, Any]]) -> list[str]:
-    return sorted({name for one in measured for name in one})
+    return sorted({name for results in measured for name in results})
 
 
 def _parameters(sweep: Sweep, settings: Sequence[Mapping[str, Any]]) -> list[_Parameter]:
     """The searched ones, then whatever else differs between trials."""
     leaves = [] if sweep.options.tasks else portrait.leaves_of(sweep.space)
-    found = [_searched(leaf, settings) for leaf in leaves]
+    parameters = [_searched(leaf, settings) for leaf in leaves]
     known = {leaf.path[0] for leaf in leaves}
-    others = dict.fromkeys(name for one in settings for name in one if name not in known)
+    others = dict.fromkeys(name for setting in settings for name in setting if name not in known)
     for name in others:
-        values = [one.get(name) for one in settings]
+        values = [setting.get(name) for setting in settings]
         is_flat = all(not isinstance(value, dict | list) for value in values)
         differs = len({str(value) for value in values}) > 1
         if name not in _HIDDEN and is_flat and differs:
             drawn = portrait.draw_values(name, values)
             places = [portrait.place_among(drawn, value) for value in values]
-            found.append(_Parameter(drawn, values, places))
-    return found
+            parameters.append(_Parameter(drawn, values, places))
+    return parameters
 
 
 def _searched(leaf: Leaf, settings: Sequence[Mapping[str, Any]]) -> _Parameter:
-    values = [look_up(one, leaf.path) for one in settings]
+    values = [look_up(setting, leaf.path) for setting in settings]
     return _Parameter(
         portrait.draw_leaf(leaf),
         [None if value is MISSING else value for value in values],
-        [portrait.place_in(leaf, one) for one in settings],
+        [portrait.place_in(leaf, setting) for setting in settings],
     )
 
 
@@ -214,12 +218,12 @@ def _convergence(
             if trial["ended"] is not None and trial["score"] is not None and aim.name in one
         )
     )
-    best, found = None, []
+    best, improvements = None, []
     for order, (_, number, value, ended_at) in enumerate(ended, 1):
         if best is None or aim.lowered(value) < aim.lowered(best):
             best = value
-            found.append({"order": order, "number": number, "value": value, "at": ended_at})
-    return found
+            improvements.append({"order": order, "number": number, "value": value, "at": ended_at})
+    return improvements
 
 
 def _importance(rows: Sequence[Row], sweep: Sweep, metric: str, maximize: bool) -> dict[str, Any]:
@@ -231,27 +235,27 @@ def _importance(rows: Sequence[Row], sweep: Sweep, metric: str, maximize: bool) 
     ]
     settings = [json.loads(rows[place]["settings"]) for place in chosen]
     parameters = _parameters(sweep, settings)
-    told = {"metric": metric, "trials": len(chosen), "needed": FEWEST_TRIALS}
+    content = {"metric": metric, "trials": len(chosen), "needed": FEWEST_TRIALS}
     if not parameters or len(chosen) < FEWEST_TRIALS:
-        return {**told, "explained": None, "parameters": []}
-    categories = [one.drawn.categories for one in parameters]
+        return {**content, "explained": None, "parameters": []}
+    categories = [parameter.drawn.categories for parameter in parameters]
     places = np.array(
         [
-            [np.nan if place is None else place for place in one.places]
-            if not one.drawn.categories
-            else _indices(one)
-            for one in parameters
+            [np.nan if place is None else place for place in parameter.places]
+            if not parameter.drawn.categories
+            else _indices(parameter)
+            for parameter in parameters
         ],
         dtype=np.float64,
     ).T
     values = np.array([measured[place][metric] for place in chosen], dtype=np.float64)
-    found = importances(places, categories, values, maximize=maximize)
-    if found is None:
-        return {**told, "explained": None, "parameters": []}
-    pairs = sorted(zip(parameters, found, strict=True), key=lambda pair: -pair[1].share)
+    shares = importances(places, categories, values, maximize=maximize)
+    if shares is None:
+        return {**content, "explained": None, "parameters": []}
+    pairs = sorted(zip(parameters, shares, strict=True), key=lambda pair: -pair[1].share)
     return {
-        **told,
-        "explained": min(1.0, sum(one.share for one in found)),
+        **content,
+        "explained": min(1.0, sum(share.share for share in shares)),
         "parameters": [_importance_json(one.drawn.name, its) for one, its in pairs],
     }
 

@@ -46,13 +46,13 @@ def of_metrics(
 ) -> dict[str, Mapping[str, Any]]:
     """For each metric what holds of it: its own record, or the last pattern that it matches."""
     patterns = [name for name in defined if "*" in name]
-    found = {}
+    definitions = {}
     for metric in metrics:
         matching = [name for name in patterns if fnmatch.fnmatchcase(metric, name)]
         name = metric if metric in defined else matching[-1] if matching else None
         if name is not None:
-            found[metric] = defined[name]
-    return found
+            definitions[metric] = defined[name]
+    return definitions
 
 
 def _is_place(place: Any, records: list[Any]) -> bool:

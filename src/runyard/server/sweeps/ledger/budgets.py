@@ -53,15 +53,15 @@ def _open_trials(db: Connection, sweep: int, now: float) -> list[OpenTrial]:
         "AND trials.state IN ('waiting', 'running', 'paused')",
         (sweep,),
     )
-    found = []
+    budgets = []
     for row in rows:
         if row["state"] == "running":
             trial, share = working[row["number"]], gpu_share(row["usage"])
             so_far = max(0.0, now - (row["began_at"] or now))
             gpu_seconds = row["gpu_seconds"] + so_far * share
-            found.append(OpenTrial(trial.seconds, gpu_seconds, trial.left, share or None))
+            budgets.append(OpenTrial(trial.seconds, gpu_seconds, trial.left, share or None))
         else:
             left = 0.0 if row["state"] == "paused" else None
             share = row["gpu_seconds"] / row["seconds"] if row["seconds"] else 0.0
-            found.append(OpenTrial(row["seconds"], row["gpu_seconds"], left, share))
-    return found
+            budgets.append(OpenTrial(row["seconds"], row["gpu_seconds"], left, share))
+    return budgets

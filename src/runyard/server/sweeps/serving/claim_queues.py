@@ -60,6 +60,11 @@ class Plan:
     sweep: Sweep
     rules: Rules
 
+    @property
+    def is_by_number(self) -> bool:
+        """Whether new trials follow from their numbers, and wait for no result."""
+        return self.sweep.method in BY_NUMBER or not self.rules.draws
+
 
 @dataclass(eq=False)
 class _Waiting:
@@ -96,6 +101,10 @@ class ClaimQueue:
         finally:
             if waiting in self._line:
                 self._line.remove(waiting)  # Whoever asked is gone.
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._line)
 
     def wake(self) -> None:
         """Something has changed: there may be work."""
@@ -207,6 +216,14 @@ class ClaimQueues:
     def queue(self, sweep: int) -> ClaimQueue:
         return self._queues.setdefault(sweep, ClaimQueue(self, sweep))
 
+    def plan_by_number(self, sweep: int) -> Plan | None:
+        """The plan of a sweep whose next trial can be handed out without its queue, if it is so:
+        nobody is before in the line, and no trial was paused to be compared."""
+        plan = self._plans.get(sweep)
+        if plan is None or not plan.is_by_number or plan.rules.promotes:
+            return None
+        return None if self.queue(sweep).is_busy else plan
+
     def wake(self, *changed: int) -> None:
         """These sweeps have changed: whoever waits for their trials looks again."""
         for sweep in changed:
@@ -230,7 +247,7 @@ class ClaimQueues:
         file, rules = plan.sweep, plan.rules
         if rules.promotes:
             await self._promote(row, file, len(line), at_work)
-        if file.method in BY_NUMBER or not rules.draws:
+        if plan.is_by_number:
             drawing = Drawing(file, row["seed"])
             return await self.store.write(claims.hand_out, sweep, line, drawing, time.time())
         is_open = row["state"] == "running" and sweeps.has_more(row, rules)

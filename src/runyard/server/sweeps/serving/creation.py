@@ -11,8 +11,8 @@ from typing import Any
 from runyard.reading.documents import DocumentError, read_document
 from runyard.reading.problems import Problem
 from runyard.search.budget import Budget
+from runyard.search.by_number import index_of
 from runyard.search.command import TYPED
-from runyard.search.grid import index_of
 from runyard.search.sweep import Asha, Sweep, read_sweep
 from runyard.server.runs import runs
 from runyard.server.store.sql import Row

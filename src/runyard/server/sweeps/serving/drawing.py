@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runyard.search.draws import draws
-from runyard.search.grid import index_of, point_at
+from runyard.search.by_number import draws, index_of, point_at
 from runyard.search.names import free_name, trial_name
 from runyard.search.space import Point
 from runyard.search.sweep import Sweep

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from runyard.search.draws import quasi_random
+from runyard.search.by_number import quasi_random
 from runyard.search.engines.coordinates import Coordinates
 from runyard.search.engines.distinct import Taken
 from runyard.search.space import Point, Space
