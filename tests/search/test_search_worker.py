@@ -95,7 +95,7 @@ def test_bad_lines_are_answered_and_survived(worker: Pipe) -> None:
     worker.say({"add": [{"number": 1, "point": [0.5], "values": [1]}]})
     assert "no point of a space of 2 leaves" in worker.hear()["error"]
     worker.say({"dance": {}})
-    assert "open, add and suggest" in worker.hear()["error"]
+    assert "open, add, suggest and chance" in worker.hear()["error"]
     worker.say("")
     bad = worker.suggest(pending=[["x", "y"]], id=8)
     assert bad["id"] == 8
