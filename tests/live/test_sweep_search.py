@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
+from runyard.actions.watching.sweep_notes import UNLIKELY
 from runyard.client.api import Api
 from runyard.client.discover import connect, ensure_server
 from runyard.home import Home, read_discovery
 from runyard.shapes.sweeps import Claimed
-from tests.conftest import server_pids
+from tests.conftest import run_runyard, server_pids, wait_until
 
 pytestmark = pytest.mark.live
 
@@ -211,3 +212,28 @@ def _is_alive(pid: int) -> bool:
             return False
         time.sleep(0.1)
     return True
+
+
+def test_a_search_at_its_end_says_so(state_folder: Home) -> None:
+    """A smooth function of one parameter: after fifty trials there is nothing left to find."""
+    api = ensure_server(state_folder).api
+    config = _config("bayes", 200, parameters={"x": {"min": 0.0, "max": 1.0}})
+    sweep = api.sweeps.create(config, project="bowl", seed=1)
+
+    def measure(args: Mapping[str, Any]) -> dict[str, float]:
+        return {"loss": 1 + (args["x"] - 0.3) ** 2}
+
+    _run(api, sweep["key"], measure, most=20)
+    assert api.sweeps.find(sweep["id"])["chance"] is None
+    _run(api, sweep["key"], measure, most=35)
+    wait_until(lambda: api.sweeps.find(sweep["id"])["chance"] is not None)
+    assert api.sweeps.find(sweep["id"])["chance"] < UNLIKELY
+    shown = run_runyard("status", sweep["id"])
+    assert (
+        "stop? The search expects no setting that beats the best by more than 1 %" in shown.stdout
+    )
+    assert f"runyard cancel --finish {sweep['id']}" in shown.stdout
+    stopped = run_runyard("cancel", "--finish", sweep["id"])
+    assert stopped.returncode == 0, stopped.stderr
+    assert api.sweeps.find(sweep["id"])["chance"] is None
+    assert "stop?" not in run_runyard("status", sweep["id"]).stdout

@@ -95,7 +95,7 @@ def test_bad_lines_are_answered_and_survived(worker: Pipe) -> None:
     worker.say({"add": [{"number": 1, "point": [0.5], "values": [1]}]})
     assert "no point of a space of 2 leaves" in worker.hear()["error"]
     worker.say({"dance": {}})
-    assert "open, add and suggest" in worker.hear()["error"]
+    assert "open, add, suggest and chance" in worker.hear()["error"]
     worker.say("")
     bad = worker.suggest(pending=[["x", "y"]], id=8)
     assert bad["id"] == 8
@@ -134,3 +134,22 @@ def test_methods_without_a_model_say_so() -> None:
     )
     assert answer is not None
     assert "no engine for method 'grid'" in answer["error"]
+
+
+def test_it_says_how_likely_something_better_is(worker: Pipe) -> None:
+    worker.say({"open": {"config": CONFIG, "seed": 1}})
+    worker.say({"add": RESULTS})
+    worker.say({"chance": {"id": 3}})
+    assert worker.hear() == {"id": 3, "chance": None}  # Twenty results are too few.
+    worker.say({"add": [{**result, "number": 20 + result["number"]} for result in RESULTS]})
+    worker.say({"chance": {"id": 4}})
+    answer = worker.hear()
+    assert answer["id"] == 4
+    assert 0 <= answer["chance"] <= 1
+
+
+def test_a_method_without_a_model_says_nothing_of_chances(worker: Pipe) -> None:
+    worker.say({"open": {"config": CONFIG | {"runyard": {"method": "tpe"}}, "seed": 1}})
+    worker.say({"add": [*RESULTS, *RESULTS]})
+    worker.say({"chance": {"id": 1}})
+    assert worker.hear() == {"id": 1, "chance": None}

@@ -418,7 +418,7 @@ export interface Step {
   at: number;
 }
 
-/** One sweep as the server tells it. `expected` is null where it has no end of its own. */
+/** One sweep as the server tells it. `expected` is null where it has no end of its own; `chance` is that a new setting beats the best by a hundredth, as the search's model sees it, or null. */
 export interface Sweep {
   key: number;
   id: string;
@@ -432,6 +432,7 @@ export interface Sweep {
   config: Record<string, any>;
   run_cap: number | null;
   budget: SweepBudget | null;
+  chance: number | null;
   expected: number | null;
   counts: Record<string, number>;
   trials: number;

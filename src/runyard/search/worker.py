@@ -1,8 +1,9 @@
 """The process that makes a sweep's suggestions: `python -m runyard.search.worker`.
 
 JSON lines. In: `{"open": {"config": <the sweep>, "seed": n}}`, `{"add": [<results>]}`,
-`{"suggest": {"pending": [<points>], "count": n, "number": k, "id": q}}`. Out: `{"id": q, "points":
-[...]}`, and `{"error": text}` (with the id, if there is one) for a line that could not be used.
+`{"suggest": {"pending": [<points>], "count": n, "number": k, "id": q}}`, `{"chance": {"id": q}}`.
+Out: `{"id": q, "points": [...]}`, `{"id": q, "chance": p}` (null: the engine cannot say), and
+`{"error": text}` (with the id, if there is one) for a line that could not be used.
 Lines are answered in order; the process ends with its input.
 """
 
@@ -23,6 +24,10 @@ NICENESS = 5
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
+# By how much of the best value another one has to be better.
+SHARE = 0.01
+
+
 class Unusable(Exception):
     """A line that the worker cannot use."""
 
@@ -38,7 +43,7 @@ class Worker:
         try:
             message = json.loads(line)
             if not isinstance(message, dict) or len(message) != 1:
-                raise Unusable("a line is one of open, add and suggest")
+                raise Unusable("a line is one of open, add, suggest and chance")
             ((word, what),) = message.items()
             request_id = what.get("id") if isinstance(what, dict) else None
             return self.act(word, what)
@@ -55,8 +60,12 @@ class Worker:
         if word == "add":
             self.engine.add([read_result(each, self.space) for each in what])
             return None
+        if word == "chance":
+            # Other methods have no model of what was not tried.
+            judge = getattr(self.engine, "chance_of_better", None)
+            return {"id": what.get("id"), "chance": judge(SHARE) if judge else None}
         if word != "suggest":
-            raise Unusable(f"there is no {word!r}: a line is one of open, add and suggest")
+            raise Unusable(f"there is no {word!r}: a line is one of open, add, suggest and chance")
         pending = [read_point(each, self.space) for each in what["pending"]]
         points = self.engine.suggest(pending, int(what["count"]), int(what["number"]))
         return {"id": what.get("id"), "points": points}

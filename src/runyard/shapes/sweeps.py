@@ -75,7 +75,8 @@ class SweepBudget(TypedDict):
 
 
 class Sweep(Place):
-    """One sweep as the server tells it. `expected` is null where it has no end of its own."""
+    """One sweep as the server tells it. `expected` is null where it has no end of its own; `chance`
+    is that a new setting beats the best by a hundredth, as the search's model sees it, or null."""
 
     description: str | None
     method: str
@@ -84,6 +85,7 @@ class Sweep(Place):
     config: dict[str, Any]
     run_cap: int | None
     budget: SweepBudget | None
+    chance: float | None
     expected: int | None
     counts: dict[str, int]
     trials: int

@@ -109,12 +109,25 @@ function Head({ data, entity, project, again }: { data: SweepData; entity: strin
           {sweep.cause}
         </p>
       )}
+      {sweep.chance !== null && sweep.chance <= UNLIKELY && (
+        <p class="soft sweep-chance">
+          Stop? No new setting is likely to beat the best by more than 1 % (chance {chanceWords(sweep.chance)}). Stop lets the
+          running trials end.
+        </p>
+      )}
       {sweep.budget && !sweep.cause && <p class="soft sweep-budget">{budgetWords(sweep.budget)}</p>}
       <Link to={`${pathOf(entity, project)}?q=${encodeURIComponent(`sweep = ${sweep.id}`)}`} class="sr-only">
         The runs of this sweep
       </Link>
     </div>
   );
+}
+
+// The terminal has the same number.
+const UNLIKELY = 0.02;
+
+function chanceWords(chance: number): string {
+  return chance < 0.001 ? "under 0.1 %" : `${(100 * chance).toFixed(1)} %`;
 }
 
 function budgetWords({ limit, unit, used, planned }: SweepBudget): string {

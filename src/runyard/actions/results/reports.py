@@ -10,6 +10,7 @@ from typing import Any
 from runyard.actions import naming
 from runyard.actions.results.best import best_of
 from runyard.actions.watching.failures import is_list
+from runyard.actions.watching.sweep_notes import sweep_notes
 from runyard.client.api import Api
 from runyard.client.sweeps import OPEN_STATES
 from runyard.errors import NotFoundError, RunyardError, UsageError
@@ -29,7 +30,6 @@ from runyard.report.findings import (
 )
 from runyard.report.repeats import repeats_of
 from runyard.schedulers.states import states_text
-from runyard.search.budget import tell_use
 from runyard.shapes.jobs import Job
 from runyard.shapes.projects import Project
 from runyard.shapes.sweeps import Sweep, Work
@@ -95,7 +95,7 @@ def report_on_sweep(api: Api, sweep: Sweep) -> Report:
             f"{sweep['trials']} trials ({counts})" if counts else "no trials yet",
             f"{sweep['method']} search" if not is_list(sweep) else "a list",
             _lasted(sweep["started_at"], sweep["ended_at"]),
-            *([f"budget: {tell_use(**sweep['budget'])}"] if sweep["budget"] else []),
+            *sweep_notes(sweep),
         ],
         groups=_groups(jobs, works, now),
         failures=failures(outcome.trials, work["attempts"], work["causes"]),

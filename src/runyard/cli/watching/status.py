@@ -26,6 +26,7 @@ import time
 from runyard.actions.watching.failures import is_list
 from runyard.actions.watching.figures_text import asked_text, usage_text
 from runyard.actions.watching.status import MOST_FAILED, Status, submit_held, watch_status
+from runyard.actions.watching.sweep_notes import sweep_notes
 from runyard.actions.watching.troubles import hangs_for, is_left_alone
 from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.connect import server
@@ -39,7 +40,6 @@ from runyard.cli.watching.sweep_view import STATES
 from runyard.client.sweeps import ENDED_STATES, OPEN_STATES
 from runyard.errors import UsageError
 from runyard.launch.watching import Looked
-from runyard.search.budget import tell_use
 from runyard.shapes.jobs import Job
 from runyard.shapes.runs import Run
 from runyard.shapes.sweeps import Sweep, SweepAgent, Trial
@@ -147,8 +147,8 @@ def sweep_lines(
     lines.append((f"  {', '.join(parts) or 'no trials yet'}", None))
     if sweep["cause"]:
         lines.append((f"  {sweep['cause']}", "red"))
-    elif sweep["budget"]:
-        lines.append((f"  budget  {tell_use(**sweep['budget'])}", None))
+    else:
+        lines += [(f"  {note}", None) for note in sweep_notes(sweep)]
     best = sweep["best"]
     if best is not None and best["value"] is not None:
         value = f"{sweep['metric']} {number(best['value'])}"

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from runyard.actions.ending import steering
 from runyard.actions.watching.listing import has_front, next_steps
+from runyard.actions.watching.sweep_notes import sweep_notes
 from runyard.cli.output import STATE_COLOURS, console, duration, number, print_json, say
 from runyard.cli.watching.best_view import values_text
 from runyard.cli.watching.sparkline import terminal_is_plain
 from runyard.client.api import Api
 from runyard.client.sweeps import ENDED_STATES
-from runyard.search.budget import tell_use
 from runyard.shapes.sweeps import Sweep, Trial
 
 if TYPE_CHECKING:
@@ -106,8 +106,8 @@ def print_report(sweep: Sweep, failed: Sequence[tuple[Trial, str]], *, seconds: 
     out.print(head, style="bold", soft_wrap=True)
     if sweep["cause"]:
         out.print(f"  {sweep['cause']}", style="red", soft_wrap=True)
-    elif sweep["budget"]:
-        out.print(f"  budget  {tell_use(**sweep['budget'])}", soft_wrap=True)
+    for note in () if sweep["cause"] else sweep_notes(sweep):
+        out.print(f"  {note}", soft_wrap=True)
     best = sweep["best"]
     if best is not None and best["value"] is not None:
         value = f"{sweep['metric']} {number(best['value'])}"

@@ -14,6 +14,7 @@ from runyard.search.engines.acquisition import BEST, Acquisition, maximise
 from runyard.search.engines.coordinates import Array, Coordinates
 from runyard.search.engines.distinct import Taken
 from runyard.search.engines.gaussian import Kernel, Posterior, fit_kernel
+from runyard.search.engines.outlook import chance_of_better, is_enough
 from runyard.search.engines.result import LARGEST, Result
 from runyard.search.engines.tpe import TpeEngine
 from runyard.search.engines.warping import standardise, warp
@@ -90,6 +91,24 @@ class BayesEngine:
         by_mean = np.lexsort((known[: len(targets)], ~feasible))[:BEST]
         order = list(dict.fromkeys([*by_value.tolist(), *by_mean.tolist()]))[:BEST]
         return maximise(acquisition, self.coordinates, x[order], rng)
+
+    def chance_of_better(self, share: float) -> float | None:
+        """That a new setting beats the best by more than this share; None: the model cannot say."""
+        count = self.coordinates.count
+        if not count or count > MOST_LEAVES or self.width > 1:
+            return None
+        if len(self.results) > MOST_RESULTS or not is_enough(self.usable, count):
+            return None
+        values = targets_of(self.results, self.width)[:, 0]
+        indices = kept_points(values, KEPT, self.seed)
+        return chance_of_better(
+            self.fitted()[0],
+            points(self.results)[indices],
+            values[indices],
+            self.coordinates,
+            share,
+            self.seed,
+        )
 
     def fitted(self) -> list[Kernel]:
         """One kernel for the value and one for each constraint."""

@@ -39,6 +39,7 @@ def sweep_json(connection: sqlite3.Connection, row: Row, now: float) -> Sweep:
         "config": json.loads(row["config"]),
         "run_cap": row["run_cap"],
         "budget": None if account is None else _budget_json(account),
+        "chance": row["chance"] if row["state"] in OPEN_STATES else None,
         "expected": sweeps.expected(row, rules),
         "counts": {state: counts.get(state, 0) for state in STATES},
         "trials": row["trials"] - row["removed"],

@@ -57,6 +57,7 @@ STEPS: tuple[str, ...] = (
     run_tables.CHARTS,
     run_tables.LISTED,
     sweep_tables.BUDGETS,
+    sweep_tables.CHANCES,
 )
 
 

@@ -137,3 +137,8 @@ ALTER TABLE trials ADD COLUMN gpu_seconds REAL NOT NULL DEFAULT 0;
 PACKING = """
 ALTER TABLE agents ADD COLUMN packing TEXT;
 """
+
+# The highest of the last chances that a new setting beats the best, as `bayes` judged them.
+CHANCES = """
+ALTER TABLE sweeps ADD COLUMN chance REAL;
+"""

@@ -63,20 +63,26 @@ class SearchWorker:
 
         `pending` are points as JSON.
         """
-        self._asked += 1
         points = ", ".join(pending)
-        await self._send(
-            f'{{"suggest": {{"pending": [{points}], "count": {count}, "number": {number}, '
-            f'"id": {self._asked}}}}}'
-        )
+        more = f'"pending": [{points}], "count": {count}, "number": {number}, '
+        answer = await self._ask("suggest", more)
+        return [tuple(map(float, point)) for point in answer.get("points", ())]
+
+    async def chance(self) -> float | None:
+        """That another setting beats the best one by a hundredth; None: that cannot be said."""
+        chance: float | None = (await self._ask("chance")).get("chance")
+        return chance
+
+    async def _ask(self, word: str, more: str = "") -> dict[str, Any]:
+        """The answer to a question, or why there is none. `more` is JSON."""
+        self._asked += 1
+        await self._send(f'{{"{word}": {{{more}"id": {self._asked}}}}}')
         while True:
             answer = await self._hear()
-            if answer.get("id") == self._asked and "points" in answer:
-                return [tuple(map(float, point)) for point in answer["points"]]
             if "error" in answer:
                 log.error("a search could not go on as it should: %s", answer["error"][:500])
-                if answer.get("id") == self._asked:
-                    return []
+            if answer.get("id") == self._asked:
+                return answer
 
     async def stop(self) -> None:
         process, self._process = self._process, None

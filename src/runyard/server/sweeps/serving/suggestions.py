@@ -20,7 +20,7 @@ from runyard.search.space import Point
 from runyard.search.sweep import Sweep
 from runyard.server.store import json_text
 from runyard.server.store.store import Store
-from runyard.server.sweeps.ledger import results
+from runyard.server.sweeps.ledger import results, sweeps
 from runyard.server.sweeps.ledger.results import IsEnough, View
 from runyard.server.sweeps.policy import ahead
 from runyard.server.sweeps.serving.handed_out import HandedOut
@@ -39,6 +39,9 @@ _AT_ONCE = 16
 _AT_ONCE_BLIND = 256
 # Between two tries to start a process that dies.
 _PAUSE_AFTER_DEATH = 2.0
+# How often the model is asked whether the search is at its end: after so many more results, or
+# this share of all. Of so many answers the highest counts.
+_JUDGED_AFTER, _JUDGED_SHARE, _JUDGEMENTS = 5, 0.1, 3
 # Takes no notice of results: what is ready never grows old.
 _BLIND_METHODS = ("qmc",)
 
@@ -90,6 +93,7 @@ class Suggestions:
         self._working: asyncio.Task[None] | None = None
         self._warming: asyncio.Task[None] | None = None
         self._asking: asyncio.Task[None] | None = None
+        self._judging: asyncio.Task[None] | None = None
         self._stirred = asyncio.Event()
         self._news = asyncio.Event()
         self._used_at = time.monotonic()
@@ -108,6 +112,8 @@ class Suggestions:
         self._took: float | None = None
         # Whether something was handed out since the last question was asked and before its answer.
         self._taken_meanwhile = False
+        self._chances: list[float] = []
+        self._judged = 0
 
     async def take(self, demand: Demand, crowd: asyncio.Event) -> list[Point]:
         """Points for new settings. `crowd` is set when others come to stand in line."""
@@ -170,7 +176,7 @@ class Suggestions:
         return time.monotonic() - self._used_at > IDLE_SECONDS
 
     async def close(self) -> None:
-        for task in (self._working, self._warming, self._asking):
+        for task in (self._working, self._warming, self._asking, self._judging):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
@@ -217,6 +223,8 @@ class Suggestions:
         )
         # If others came, they do not wait for its answer, which is then ready for one of them.
         others.cancel()
+        if self._judging is None or self._judging.done():
+            self._judging = asyncio.create_task(self._judge_alone())
 
     async def _warm(self) -> None:
         try:
@@ -282,6 +290,7 @@ class Suggestions:
             wanted = ahead.wanted(view.at_work)
             missing = wanted - self._count_fresh()
             if view.pending is None or missing <= 0:
+                await self._judge()
                 return False
             most = _AT_ONCE_BLIND if is_blind else _AT_ONCE
             made = await self._suggest(view, min(missing, most), view.setting)
@@ -291,6 +300,27 @@ class Suggestions:
             ]
         self._news.set()
         return bool(made)
+
+    async def _judge_alone(self) -> None:
+        with contextlib.suppress(WorkerDied, OSError):
+            async with self._turn:
+                await self._judge()
+
+    async def _judge(self) -> None:
+        """Note how likely it is that the search finds something better still."""
+        if self.sweep.method != "bayes" or self._known < self._judged + max(
+            _JUDGED_AFTER, _JUDGED_SHARE * self._judged
+        ):
+            return
+        self._judged = self._known
+        chance = await self._worker.chance()
+        if chance is None:
+            return
+        self._chances = [*self._chances, chance][-_JUDGEMENTS:]
+        if len(self._chances) == _JUDGEMENTS:
+            await self._store.write(
+                sweeps.update, self._key, time.time(), chance=max(self._chances)
+            )
 
     def _count_fresh(self) -> int:
         return len(self._fresh())
@@ -337,6 +367,7 @@ class Suggestions:
         if view is None:
             return None
         if view.is_anew:
+            self._judged, self._chances = 0, []
             await self._worker.open(self._config, self._seed)
             await self._tell_prior()
         await self._worker.add(view.results)
@@ -357,5 +388,5 @@ class Suggestions:
     async def _forget(self) -> None:
         await self._worker.stop()
         self._asked_at = self._took = None
-        self._upto = self._ends = self._known = self._prior = 0
+        self._upto = self._ends = self._known = self._prior = self._judged = 0
         self._ready.clear()
