@@ -38,9 +38,13 @@ REASONS = {
 # By words of the failure, where no test's name says it: the first that fits.
 BY_WORDS = (
     (
-        r"AttributeError: (module|type object) '[\w.]*[Ww]andb[\w.]*' has no attribute",
+        r"AttributeError: (module|type object|<module) '[\w.]*[Ww]andb[\w.]*'( from '[^']*'>)?"
+        r" has no attribute|ImportError: cannot import name '\w+' from 'wandb\b"
+        r"|ModuleNotFoundError: No module named 'wandb\b",
         "it uses a function or a class of the client's that is not in this release",
     ),
+    # CatBoost's own examples.
+    (r"failed to download from", "it fetches a data set from the internet"),
 )
 
 
