@@ -156,6 +156,9 @@ def ensure_environment(checkout: Path, version: str) -> Path:
         print(f"installing wandb {version} and what its tests need (minutes)", flush=True)
         requirements = checkout / "requirements" / "requirements_test.txt"
         pip_install(python, f"wandb {version}", [*wanted, "-r", str(requirements)])
+        # Their notebooks name this kernel.
+        kernel = ["-m", "ipykernel", "install", "--sys-prefix", "--name=wandb_python"]
+        subprocess.run([str(python), *kernel], check=True, capture_output=True)
         for extra in _EXTRAS:
             try:
                 pip_install(python, extra, [extra])
