@@ -79,7 +79,8 @@ def test_a_watched_models_gradients_and_graph_arrive(
     (run,) = list_runs(runyard)
     kinds = {name: run["summary"][name]["_type"] for name in names if name in run["summary"]}
     assert kinds == {name: "graph-file" if "graph" in name else "histogram" for name in names}
-    rows = ensure_server(state_folder).api.rows(run, metrics=[names[-1]])
+    api = ensure_server(state_folder).api
+    rows = api.rows(api.run(run["id"]), metrics=[names[-1]])
     assert len([row for row in rows if names[-1] in row]) > 1, list(run["summary"])
 
 
@@ -95,7 +96,7 @@ def train(runyard: RunRunyard, python: Path, program: str, folder: Path, **more:
     project.mkdir()
     ended = runyard(
         "run", "--", str(python), str(PROGRAMS / f"{program}.py"), cwd=project,
-        env=program_environment(HF_HUB_OFFLINE="1", **more),
+        env=program_environment(HF_HUB_OFFLINE="1", **more), timeout=500,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
 
