@@ -35,7 +35,7 @@ REASONS = {
 }
 
 
-# By words of the failure, where no test's name says it: the first that fits.
+# By words of the failure, the first that fits; they say more than the test's name.
 BY_WORDS = (
     (
         r"AttributeError: (module|type object|<module) '[\w.]*[Ww]andb[\w.]*'( from '[^']*'>)?"
@@ -50,7 +50,5 @@ BY_WORDS = (
 
 def explain(test: str, text: str) -> str | None:
     """Why a test failed, in our words; None where we do not know more than its text says."""
-    by_name = REASONS.get(test.partition("[")[0])
-    if by_name is not None:
-        return by_name
-    return next((reason for words, reason in BY_WORDS if re.search(words, text)), None)
+    by_words = next((reason for words, reason in BY_WORDS if re.search(words, text)), None)
+    return by_words or REASONS.get(test.partition("[")[0])
