@@ -35,18 +35,20 @@ REASONS = {
 }
 
 
-# By words of the failure, where no test's name says it: the first that fits.
+# By words of the failure, the first that fits; they say more than the test's name.
 BY_WORDS = (
     (
-        r"AttributeError: (module|type object) '[\w.]*[Ww]andb[\w.]*' has no attribute",
+        r"AttributeError: (module|type object|<module) '[\w.]*[Ww]andb[\w.]*'( from '[^']*'>)?"
+        r" has no attribute|ImportError: cannot import name '\w+' from 'wandb\b"
+        r"|ModuleNotFoundError: No module named 'wandb\b",
         "it uses a function or a class of the client's that is not in this release",
     ),
+    # CatBoost's own examples.
+    (r"failed to download from", "it fetches a data set from the internet"),
 )
 
 
 def explain(test: str, text: str) -> str | None:
     """Why a test failed, in our words; None where we do not know more than its text says."""
-    by_name = REASONS.get(test.partition("[")[0])
-    if by_name is not None:
-        return by_name
-    return next((reason for words, reason in BY_WORDS if re.search(words, text)), None)
+    by_words = next((reason for words, reason in BY_WORDS if re.search(words, text)), None)
+    return by_words or REASONS.get(test.partition("[")[0])

@@ -48,7 +48,8 @@ from wandb_scores import (  # noqa: E402
 # What their tests import besides what their own list of test requirements names.
 _MORE = (
     "bokeh", "boto3", "filelock", "google-cloud-storage", "ipykernel", "kubernetes-asyncio",
-    "matplotlib", "moviepy", "nbclient", "nbconvert", "pillow", "plotly", "polars", "pyarrow",
+    # torch's SummaryWriter imports moviepy.editor, which moviepy 2 has not.
+    "matplotlib", "moviepy<2", "nbclient", "nbconvert", "pillow", "plotly", "polars", "pyarrow",
     "soundfile", "tenacity", "tensorboard", "tqdm",
 )  # fmt: skip
 # What some of them need, and not every machine can have. Their tests are skipped without it.
@@ -155,6 +156,9 @@ def ensure_environment(checkout: Path, version: str) -> Path:
         print(f"installing wandb {version} and what its tests need (minutes)", flush=True)
         requirements = checkout / "requirements" / "requirements_test.txt"
         pip_install(python, f"wandb {version}", [*wanted, "-r", str(requirements)])
+        # Their notebooks name this kernel.
+        kernel = ["-m", "ipykernel", "install", "--sys-prefix", "--name=wandb_python"]
+        subprocess.run([str(python), *kernel], check=True, capture_output=True)
         for extra in _EXTRAS:
             try:
                 pip_install(python, extra, [extra])

@@ -39,17 +39,8 @@ _VERSIONS = (
 def test_what_it_logs_arrives(
     case: Case, runyard: RunRunyard, state_folder: Home, tmp_path: Path
 ) -> None:
-    try:
-        python = ensure_framework(case.environment)
-    except Missing as missing:
-        skip_or_fail(str(missing))
-    project = tmp_path / "project"
-    project.mkdir()
-    ended = runyard(
-        "run", "--", str(python), str(PROGRAMS / f"{case.program}.py"), cwd=project,
-        env=program_environment(HF_HUB_OFFLINE="1", YOLO_CONFIG_DIR=str(tmp_path)),
-    )  # fmt: skip
-    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
+    python = framework(case.environment)
+    train(runyard, python, case.program, tmp_path, YOLO_CONFIG_DIR=str(tmp_path))
     runs = list_runs(runyard)
     assert len(runs) == 1 + case.names_itself
     run = max(runs, key=lambda run: run["steps"])
@@ -67,6 +58,47 @@ def test_what_it_logs_arrives(
     versions = subprocess.check_output([python, "-c", _VERSIONS, case.package, "wandb"], text=True)
     package, wandb = json.loads(versions)
     write_result(case, Result(package, wandb, len(kept), len(run["config"])))
+
+
+@pytest.mark.parametrize(
+    ("program", "names", "more"),
+    [
+        ("torch_watch", ["graph_0", "gradients/0.weight", "parameters/2.bias"], {}),
+        ("transformers_watch", ["gradients/layer.weight"], {"WANDB_WATCH": "all"}),
+    ],
+)
+def test_a_watched_models_gradients_and_graph_arrive(
+    runyard: RunRunyard,
+    state_folder: Home,
+    tmp_path: Path,
+    program: str,
+    names: list[str],
+    more: dict[str, str],
+) -> None:
+    train(runyard, framework("integrations"), program, tmp_path, **more)
+    (run,) = list_runs(runyard)
+    kinds = {name: run["summary"][name]["_type"] for name in names if name in run["summary"]}
+    assert kinds == {name: "graph-file" if "graph" in name else "histogram" for name in names}
+    api = ensure_server(state_folder).api
+    rows = api.rows(api.run(run["id"]), metrics=[names[-1]])
+    assert len([row for row in rows if names[-1] in row]) > 1, list(run["summary"])
+
+
+def framework(name: str) -> Path:
+    try:
+        return ensure_framework(name)
+    except Missing as missing:
+        skip_or_fail(str(missing))
+
+
+def train(runyard: RunRunyard, python: Path, program: str, folder: Path, **more: str) -> None:
+    project = folder / "project"
+    project.mkdir()
+    ended = runyard(
+        "run", "--", str(python), str(PROGRAMS / f"{program}.py"), cwd=project,
+        env=program_environment(HF_HUB_OFFLINE="1", **more), timeout=500,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
 
 
 def find(settings: Any, name: str) -> Any:

@@ -70,11 +70,27 @@ def test_a_failure_that_is_understood_is_told_in_our_words(
     report = _report(tmp_path, REPORT.replace("test_four", "test_syncs_resumed_run"))
     score = scores.read_report(report)["test_core.test_b"]
     assert "what is stored in the end" in score.reason("test_syncs_resumed_run")
-    # By its name, or by words of pytest's text.
-    text = "failed on teardown\">E   AttributeError: module 'wandb' has no attribute 'beta'"
-    report = _report(tmp_path, REPORT.replace('failed on teardown">', text))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "AttributeError: module 'wandb' has no attribute 'beta'",
+        "AttributeError: &lt;module 'wandb.cli.cli' from '/a/cli.py'&gt; has no attribute '_api'",
+        "ImportError: cannot import name 'internal' from 'wandb.apis' (/a/apis/__init__.py)",
+        "ModuleNotFoundError: No module named 'wandb.sdk.internal.internal_api'",
+    ],
+)
+def test_what_this_release_lacks_is_told_by_the_words_of_the_failure(
+    scores: ModuleType, tmp_path: Path, words: str
+) -> None:
+    report = _report(
+        tmp_path, REPORT.replace('failed on teardown">', f'failed on teardown">E   {words}')
+    )
     score = scores.read_report(report)["test_core.test_b"]
     assert "not in this release" in score.reason("test_four")
+    score.failed["test_client_sharp"] = words.replace("&lt;", "<").replace("&gt;", ">")
+    assert "not in this release" in score.reason("test_client_sharp")
 
 
 def test_what_is_not_understood_gets_a_second_try(scores: ModuleType, tmp_path: Path) -> None:

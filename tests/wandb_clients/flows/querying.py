@@ -49,6 +49,17 @@ assert "wandb-metadata.json" in files, files
 with run.file("note.txt").download("got", replace=True) as got:
     assert got.read() == "a note"
 
+if hasattr(run, "download_history_exports"):
+    try:
+        run.download_history_exports("exports")
+        said = "half of a history passes for the whole"
+    except Exception as error:
+        said = type(error).__name__
+    assert said == "IncompleteRunHistoryError", said
+    exports = run.download_history_exports("exports", require_complete_history=False)
+    assert exports.paths == [], exports
+    assert exports.contains_live_data
+
 if hasattr(run, "update_state"):  # Since 0.25.
     made = api.create_run(project=project.partition("/")[2], entity=project.partition("/")[0])
     made.update_state("pending")

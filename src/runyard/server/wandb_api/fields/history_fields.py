@@ -45,7 +45,9 @@ def in_run(request: Request, run: int) -> Source:
         return [await tracker.read(_sampled_keys, run, spec) for spec in specs]
 
     async def parquet_history(_arguments: Arguments) -> Source:
-        # No files to download: a client that hears of live rows reads all of them page by page.
+        # Live rows are read page by page. `scan_history` sends the same query as
+        # `download_history_exports`: with files it would read those, where an absent value is
+        # None, and would keep them as they were before a resume.
         first = await tracker.read(rows.first_step, run, HISTORY)
         return {"parquetUrls": [], "liveData": [] if first is None else [{"_step": first}]}
 
