@@ -80,16 +80,27 @@ function columnsOf(data: SweepData, entity: string, project: string): Column<Tri
         </>
       ),
     },
-    ...data.measuredNames.map((name) => ({
-      name: `m:${name}`,
-      // Each trial counts by the best value that it has logged.
-      label: `${name} (best)`,
-      title: `The best ${name} that the trial has logged: the sweep ranks by it`,
-      width: Math.min(220, Math.max(116, 70 + name.length * 7)),
-      number: true,
-      sortable: true,
-      cell: (trial: Trial) => value(trial.measured[name]),
-    })),
+    ...data.measuredNames.flatMap((name) => {
+      const aim = data.metrics.find((metric) => metric.name === name);
+      const shared = { width: Math.min(220, Math.max(116, 70 + name.length * 7)), number: true, sortable: true, isLowBest: aim?.goal === "minimize" };
+      const best = {
+        ...shared,
+        name: `m:${name}`,
+        // Each trial counts by the best value that it has logged.
+        label: `${name} (best)`,
+        title: `The best ${name} that the trial has logged: the sweep ranks by it`,
+        cell: (trial: Trial) => value(trial.measured[name]),
+      };
+      if (!aim) return [best];
+      const last = {
+        ...shared,
+        name: `l:${name}`,
+        label: `${name} (last)`,
+        title: `The ${name} in the summary of the trial's run`,
+        cell: (trial: Trial) => value(trial.last[name]),
+      };
+      return [best, last];
+    }),
     ...data.parameters.map((parameter) => ({
       name: `p:${parameter.name}`,
       label: parameter.name,
@@ -111,6 +122,7 @@ function value(number: number | null | undefined) {
 
 function reader(name: string): (trial: Trial) => unknown {
   if (name.startsWith("m:")) return (trial) => trial.measured[name.slice(2)];
+  if (name.startsWith("l:")) return (trial) => trial.last[name.slice(2)];
   if (name.startsWith("p:")) return (trial) => trial.values[name.slice(2)];
   return (trial) => (trial as unknown as Record<string, unknown>)[name];
 }
