@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +174,7 @@ def test_back_undoes_each_change_of_the_view(yard: Yard, open_page: OpenPage) ->
     page = open_page(login_link(yard.home, f"{yard.me()}/names"))
     expect(page.locator(".run-link")).to_have_count(3)
     first = page.locator(".run-link").first.inner_text()
-    steps = [
+    steps: list[tuple[Callable[[], object], str]] = [
         (lambda: page.get_by_role("button", name="Runtime", exact=True).click(), "sort="),
         (
             lambda: page.get_by_role("button", name=f"Do not draw {first}", exact=True).click(),
