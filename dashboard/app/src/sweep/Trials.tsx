@@ -107,13 +107,23 @@ function columnsOf(data: SweepData, entity: string, project: string): Column<Tri
       width: 116,
       number: parameter.categories === 0,
       sortable: true,
-      cell: (trial: Trial) => (trial.values[parameter.name] == null ? <span class="none">–</span> : exactText(trial.values[parameter.name])),
+      cell: (trial: Trial) => setting(trial.values[parameter.name]),
     })),
     { name: "seconds", label: "duration", width: 96, number: true, sortable: true, cell: (trial) => formatDuration(trial.state === "running" && trial.began_at ? trial.seconds + Date.now() / 1000 - trial.began_at : trial.seconds) },
     { name: "attempts", label: "attempts", width: 84, number: true, sortable: true, cell: (trial) => formatNumber(trial.attempts) },
     { name: "host", label: "host", width: 130, sortable: true, cell: (trial) => <span class="words">{trial.host ?? "–"}</span> },
     { name: "ended_at", label: "ended", width: 110, sortable: true, cell: (trial) => formatAgo(trial.ended_at) },
   ];
+}
+
+/** A number that is wider than its column loses its last digits, not its first ones. */
+function setting(value: unknown) {
+  if (value == null) return <span class="none">–</span>;
+  return (
+    <span class="words" title={exactText(value)}>
+      {exactText(value)}
+    </span>
+  );
 }
 
 function value(number: number | null | undefined) {
