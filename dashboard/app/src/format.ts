@@ -16,6 +16,11 @@ export function exactText(value: unknown): string {
   return typeof value === "number" ? String(value) : formatValue(value);
 }
 
+/** `val/acc.max`, which `define_metric(summary="max")` makes, is named `val/acc (max)`, as in a terminal. */
+export function summaryName(name: string): string {
+  return name.replace(/\.(best|min|max|mean|first|last)$/, " ($1)");
+}
+
 /** Any logged or configured value in one line. */
 export function formatValue(value: unknown): string {
   if (value === null || value === undefined) return "–";

@@ -116,6 +116,7 @@ export interface FieldNames {
   summary: FieldName[];
   metrics: string[];
   defined: Record<string, DefinedMetric>;
+  ranked: Record<string, string>;
   events: string[];
   media: MediaName[];
 }
@@ -344,7 +345,7 @@ export interface ReportHead {
   updated_at: number;
 }
 
-/** Where `whole` is false, only the runs that changed. `total`: with those of other slices. */
+/** Where `whole` is false, only the runs that changed. `total`: with those of other slices. `best`: by metric, the best value that a trial has logged, which its sweep ranks by. */
 export interface RunColumns {
   revision: number;
   whole: boolean;
@@ -352,6 +353,7 @@ export interface RunColumns {
   columns: Record<string, any[]>;
   config: Record<string, any[]>;
   summary: Record<string, any[]>;
+  best: Record<string, any[]>;
   deleted: number[];
 }
 
@@ -474,7 +476,7 @@ export interface SweepBudget {
   planned: number;
 }
 
-/** Where `whole` is false, only the trials that changed. */
+/** Where `whole` is false, only the trials that changed. `last`: what summaries say now. */
 export interface SweepColumns {
   metrics: Metric[];
   parameters: Parameter[];
@@ -489,6 +491,7 @@ export interface SweepColumns {
   sweep: Sweep;
   text: string;
   limits: Limit[];
+  last: Record<string, any[]>;
 }
 
 export interface Tick {

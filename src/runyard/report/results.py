@@ -41,7 +41,7 @@ def best(outcome: Outcome) -> Section | None:
     head = (
         "",
         "run",
-        *(aim.name for aim in outcome.aims),
+        *(f"{aim.name} (best)" for aim in outcome.aims),
         *(["seeds"] if _has_seeds(outcome) else []),
     )
     right = frozenset(range(len(head))) - {1}

@@ -56,12 +56,17 @@ class FieldNames(TypedDict):
     summary: list[FieldName]
     metrics: list[str]
     defined: dict[str, DefinedMetric]
+    # By metric: what the sweeps of the project search for.
+    ranked: dict[str, str]
     events: list[str]
     media: list[MediaName]
 
 
 class RunColumns(TypedDict):
-    """Where `whole` is false, only the runs that changed. `total`: with those of other slices."""
+    """Where `whole` is false, only the runs that changed. `total`: with those of other slices.
+
+    `best`: by metric, the best value that a trial has logged, which its sweep ranks by.
+    """
 
     revision: int
     whole: bool
@@ -69,6 +74,7 @@ class RunColumns(TypedDict):
     columns: dict[str, list[Any]]
     config: dict[str, list[Any]]
     summary: dict[str, list[Any]]
+    best: dict[str, list[Any]]
     deleted: list[int]
 
 

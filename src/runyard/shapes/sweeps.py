@@ -175,13 +175,14 @@ class TrialColumns(TypedDict):
 
 
 class SweepColumns(TrialColumns):
-    """Where `whole` is false, only the trials that changed."""
+    """Where `whole` is false, only the trials that changed. `last`: what summaries say now."""
 
     revision: int
     whole: bool
     sweep: Sweep
     text: str
     limits: list[Limit]
+    last: dict[str, list[Any]]
 
 
 class Weight(TypedDict):

@@ -16,6 +16,8 @@ export interface Column<Row> {
   /** Stays in sight when the table is moved sideways; the first column only. */
   held?: boolean;
   sortable?: boolean;
+  /** The first click sorts upwards: the smallest number is the best. */
+  isLowBest?: boolean;
   title?: string;
   cell: (row: Row) => ComponentChildren;
   /** What stands there while rows fly past, if it is the held column or the sorted one. */
@@ -278,7 +280,7 @@ function Head<Row>({ column, sort, onSort, onWidth }: HeadProps<Row>) {
       {column.sortable && onSort ? (
         <button
           class="sortable"
-          onClick={() => onSort({ name: column.name, descending: sorted ? sorted === "ascending" : !!column.number })}
+          onClick={() => onSort({ name: column.name, descending: sorted ? sorted === "ascending" : !!column.number && !column.isLowBest })}
         >
           <span class="words">{column.label}</span>
           {sorted && (

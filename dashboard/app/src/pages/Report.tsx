@@ -93,7 +93,7 @@ function Shown(props: { report: Report; entity: string; project: string; changed
               <button onClick={() => void copyText(address(pathOf(entity, project, "reports", report.id))).then(() => say("The link is copied."))}>
                 <Icon name="copy" size={14} /> Link
               </button>
-              <button onClick={() => void attempt(saveReport({ report, view, metrics, runs: groups ? runs : runs.slice(0, MOST_LINES), groups, columns: data.columns, defined: data.keys?.defined }))}>
+              <button onClick={() => void attempt(saveReport({ report, view, metrics, runs: groups ? runs : runs.slice(0, MOST_LINES), groups, columns: data.columns, defined: data.keys?.defined, ranked: data.keys?.ranked }))}>
                 <Icon name="save" size={14} /> HTML
               </button>
               <button class="primary" onClick={() => setEdits("1")}>
@@ -112,7 +112,7 @@ function Shown(props: { report: Report; entity: string; project: string; changed
       </div>
       {draft ? <Editing draft={draft} change={setDraft} data={data} found={runs.map((run) => run.key)} /> : report.notes.trim() ? <Markdown text={report.notes} /> : <p class="faint">No notes yet.</p>}
       <Charts data={data} view={view} metrics={metrics} runs={runs} groups={groups} />
-      <RunsTable runs={runs} columns={data.columns} entity={entity} project={project} />
+      <RunsTable runs={runs} columns={data.columns} ranked={data.keys?.ranked} entity={entity} project={project} />
     </div>
   );
 }

@@ -5,7 +5,7 @@ import { StateBadge } from "../components/Badge";
 import { Copied } from "../components/Copied";
 import { Link } from "../components/Link";
 import { Empty, Loading, Trouble } from "../components/States";
-import { formatAgo, formatDuration, formatNumber, formatValue, plural } from "../format";
+import { exactText, formatAgo, formatDuration, formatNumber, plural } from "../format";
 import { pathOf } from "../root";
 import { navigate, useQuery } from "../router";
 import type { PageProps } from "../routes";
@@ -214,7 +214,7 @@ function Progress({ data, entity, project }: { data: SweepData; entity: string; 
         <div class="best-values">
           <span class="faint">best setting</span>
           {Object.entries(data.rows.find((trial) => trial.number === best.number)?.values ?? {}).map(([name, value]) => (
-            <code key={name}>{`${name}=${formatValue(value)}`}</code>
+            <code key={name}>{`${name}=${exactText(value)}`}</code>
           ))}
           <Copied text={`runyard show ${sweep.id} --best`} />
         </div>

@@ -7,10 +7,11 @@ import { Dialog } from "../components/Dialog";
 import { Link } from "../components/Link";
 import { Loading } from "../components/States";
 import { colourOf } from "../colours";
-import { formatDuration, formatTime, formatValue, hasType } from "../format";
+import { exactText, formatDuration, formatTime, hasType, summaryName } from "../format";
 import { useObserved } from "../observe";
 import { pathOf } from "../root";
 import { theme } from "../theme";
+import { valueText } from "./columns";
 import { flatten } from "./flat";
 
 export interface Compared {
@@ -108,10 +109,10 @@ export function Differences({ runs, entity, project }: { runs: Compared[]; entit
                 </tr>
                 {rows.map((row) => (
                   <tr class={row.differs && !onlyDifferent ? "differs" : ""}>
-                    <th>{row.name}</th>
+                    <th>{part === "summary" ? summaryName(row.name) : row.name}</th>
                     {row.values.map((value) => (
-                      <td class={typeof value === "number" ? "number" : ""} title={formatValue(value)}>
-                        {formatValue(value)}
+                      <td class={typeof value === "number" ? "number" : ""} title={exactText(value)}>
+                        {valueText(`${part}.`, value)}
                       </td>
                     ))}
                   </tr>

@@ -85,8 +85,10 @@ export function useEditing(data: ProjectData): { editing: Editing; dialog: preac
       showTrash: () => setOpen({ kind: "trash" }),
       archive: (keys) => {
         const isBack = runsOf(keys).every((run) => run.tags.includes(ARCHIVED));
-        const change = (there: boolean) => changeTags(keys, there ? [ARCHIVED] : [], there ? [] : [ARCHIVED]);
-        void change(!isBack).then((done) => done && sayWithUndo(`${plural(keys.length, "run")} ${isBack ? "restored" : "archived"}`, () => void change(isBack)));
+        // Undo leaves those in the archive that were there before.
+        const changed = keys.filter((key) => isBack || !data.list.find(key)?.tags.includes(ARCHIVED));
+        const change = (there: boolean) => changeTags(changed, there ? [ARCHIVED] : [], there ? [] : [ARCHIVED]);
+        void change(!isBack).then((done) => done && sayWithUndo(`${plural(changed.length, "run")} ${isBack ? "restored" : "archived"}`, () => void change(isBack)));
       },
       move: (keys) => setOpen({ kind: "move", runs: runsOf(keys) }),
       stop: (keys) => void attempt(post(`${data.path}/stop`, { runs: keys }), `${plural(keys.length, "run")} asked to stop`),
@@ -221,8 +223,8 @@ export function SelectionBar({ data, editing }: BarProps) {
           { says: runs.length && runs.every((run) => run.tags.includes(ARCHIVED)) ? "Take out of the archive" : "Archive", icon: "save", act: () => editing.archive(keys) },
           { says: "Move to another project", icon: "right", act: () => editing.move(keys) },
           { says: alive.length ? `Ask ${plural(alive.length, "run")} to stop` : "None is running", act: alive.length ? () => editing.stop(alive) : null },
-          { says: "Save as CSV", icon: "save", act: () => saveTable("csv", runs, data.columns, data.place) },
-          { says: "Save as LaTeX", icon: "save", act: () => saveTable("tex", runs, data.columns, data.place) },
+          { says: "Save as CSV", icon: "save", act: () => saveTable("csv", runs, data.columns, data.place, data.keys?.ranked) },
+          { says: "Save as LaTeX", icon: "save", act: () => saveTable("tex", runs, data.columns, data.place, data.keys?.ranked) },
         ]}
       />
       <button class="dangerous" disabled={!keys.length} onClick={() => editing.remove(keys)}>

@@ -9,7 +9,7 @@ import { Popover } from "../components/Menu";
 import { Empty } from "../components/States";
 import { Table, useColumns, useFocusOnArrows, type Column } from "../components/Table";
 import { colourOf } from "../colours";
-import { formatNumber, formatValue, plural } from "../format";
+import { formatNumber, plural } from "../format";
 import { useObserved } from "../observe";
 import { pathOf } from "../root";
 import { changeQuery, navigate } from "../router";
@@ -127,7 +127,7 @@ function rowsOf(data: ProjectData, closed: ReadonlySet<string>): Row[] {
 function meansOf(runs: Run[], columns: string[]): Record<string, number | null> {
   const means: Record<string, number | null> = {};
   for (const name of columns) {
-    if (!name.startsWith("summary.") && !runColumn(name)?.isNumber) continue;
+    if (!/^(summary|best)\./.test(name) && !runColumn(name)?.isNumber) continue;
     const read = reader(name);
     const values = runs.map(read).filter((value): value is number => typeof value === "number");
     means[name] = values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : null;
@@ -202,25 +202,32 @@ function valueColumn(name: string, data: ProjectData, widths: Record<string, num
   const read = reader(name);
   const key = name.startsWith("config.") ? data.keys?.config.find((key) => key.name === name.slice(7)) : data.keys?.summary.find((key) => key.name === name.slice(8));
   const own = runColumn(name);
-  const isNumber = own?.isNumber ?? key?.kind === "number";
+  const isNumber = own?.isNumber ?? (key?.kind === "number" || name.startsWith("best."));
   return {
     name,
-    label: labelOf(name),
+    label: labelOf(name, data.keys?.ranked),
     title: name,
-    width: widths[name] ?? own?.width ?? Math.min(150, Math.max(isNumber ? 84 : 100, 26 + labelOf(name).length * 7)),
+    width: widths[name] ?? own?.width ?? Math.min(150, Math.max(isNumber ? 84 : 100, 26 + labelOf(name, data.keys?.ranked).length * 7)),
     number: isNumber,
     sortable: true,
+    isLowBest: isLowBest(name, data.keys),
     brief: (row) => (row.kind === "run" ? shortText(name, read(row.run)) : ""),
     cell: (row) => {
       if (row.kind === "group") {
         const mean = row.means[name];
         const value = row.group.values[name];
         if (typeof mean === "number") return <span title="mean of the group">{own?.text ? own.text(mean) : formatNumber(mean)}</span>;
-        return <span>{value === undefined ? "" : formatValue(value)}</span>;
+        return <span>{value === undefined ? "" : shortText(name, value)}</span>;
       }
       return <ValueCell name={name} run={row.run} value={read(row.run)} />;
     },
   };
+}
+
+/** By a sweep's goal, by `define_metric(goal="minimize")`, or because the column is a minimum. */
+function isLowBest(name: string, keys: ProjectData["keys"]): boolean {
+  const metric = name.replace(/^(summary|best)\./, "");
+  return /\.min$/.test(metric) || keys?.ranked[metric] === "minimize" || keys?.defined?.[metric.replace(/\.best$/, "")]?.goal === "minimize";
 }
 
 function SearchField({ data, view }: { data: ProjectData; view: ProjectView }) {
@@ -247,7 +254,7 @@ function SearchField({ data, view }: { data: ProjectData; view: ProjectView }) {
 
 function ColumnChoice({ data, view }: { data: ProjectData; view: ProjectView }) {
   const [words, setWords] = useState("");
-  const names = [...OFFERED_COLUMNS, ...(data.keys?.config ?? []).map((key) => `config.${key.name}`), ...(data.keys?.summary ?? []).map((key) => `summary.${key.name}`)];
+  const names = [...OFFERED_COLUMNS, ...(data.keys?.config ?? []).map((key) => `config.${key.name}`), ...Object.keys(data.keys?.ranked ?? {}).map((key) => `best.${key}`), ...(data.keys?.summary ?? []).map((key) => `summary.${key.name}`)];
   const wanted = words.toLowerCase();
   const toggle = (name: string) => change.columns(data.columns.includes(name) ? data.columns.filter((column) => column !== name) : [...data.columns, name]);
   return (
@@ -262,7 +269,7 @@ function ColumnChoice({ data, view }: { data: ProjectData; view: ProjectView }) 
               .map((name) => (
                 <label>
                   <input type="checkbox" checked={data.columns.includes(name)} onChange={() => toggle(name)} />
-                  <span class="words">{labelOf(name)}</span>
+                  <span class="words">{labelOf(name, data.keys?.ranked)}</span>
                   <span class="faint right">{name.startsWith("config.") ? "config" : name.startsWith("summary.") ? "summary" : ""}</span>
                 </label>
               ))}

@@ -2,8 +2,8 @@
 
 import type { ComponentChildren } from "preact";
 import { StateBadge, Tag } from "../components/Badge";
-import { exactText, formatAgo, formatDuration, formatTime, formatValue } from "../format";
-import { isAlive, runtimeOf, type Run } from "./runs";
+import { exactText, formatAgo, formatDuration, formatTime, formatValue, summaryName } from "../format";
+import { isAlive, runtimeOf, type Keys, type Run } from "./runs";
 
 export type Read = (run: Run) => unknown;
 
@@ -63,8 +63,11 @@ export function runColumn(name: string): RunColumn | undefined {
   return Object.hasOwn(RUN_COLUMNS, name) ? RUN_COLUMNS[name] : undefined;
 }
 
-export function labelOf(name: string): string {
-  return runColumn(name)?.label ?? name.replace(/^(config|summary)\./, "");
+/** `ranked` has the metrics of sweeps: their best value and their last one must not be confused. */
+export function labelOf(name: string, ranked: Keys["ranked"] = {}): string {
+  if (name.startsWith("best.")) return `${name.slice(5)} (best)`;
+  if (name.startsWith("summary.")) return Object.hasOwn(ranked, name.slice(8)) ? `${name.slice(8)} (last)` : summaryName(name.slice(8));
+  return runColumn(name)?.label ?? name.replace(/^config\./, "");
 }
 
 /** A value as short text: what stands there while rows fly past, and what a group's mean is. */
@@ -75,7 +78,7 @@ export function shortText(name: string, value: unknown): string {
 }
 
 /** Settings to the last digit: two runs that differ in the sixth must not look the same. */
-function valueText(name: string, value: unknown): string {
+export function valueText(name: string, value: unknown): string {
   return name.startsWith("config.") ? exactText(value) : formatValue(value);
 }
 

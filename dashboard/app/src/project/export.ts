@@ -3,14 +3,14 @@
 import { saveFile } from "../chart/export";
 import { labelOf } from "./columns";
 import { reader } from "./fields";
-import type { Run } from "./runs";
+import type { Keys, Run } from "./runs";
 
 type Form = "csv" | "tex";
 
-export function saveTable(form: Form, runs: readonly Run[], columns: readonly string[], place: string): void {
+export function saveTable(form: Form, runs: readonly Run[], columns: readonly string[], place: string, ranked?: Keys["ranked"]): void {
   const names = ["name", "id", ...columns.filter((name) => name !== "name" && name !== "id")];
   const readers = names.map(reader);
-  const head = names.map(labelOf);
+  const head = names.map((name) => labelOf(name, ranked));
   const rows = runs.map((run) => readers.map((read) => plain(read(run))));
   const text = form === "csv" ? [head, ...rows].map((row) => row.map(csvCell).join(",")).join("\n") + "\n" : latex(head, rows);
   saveFile(`${place.replace("/", "-")}-runs.${form}`, new Blob([text], { type: form === "csv" ? "text/csv" : "application/x-tex" }));

@@ -1,4 +1,4 @@
-// What a run has, by name: `state`, `config.lr`, `summary.val/loss`; or short, `lr`.
+// What a run has, by name: `state`, `config.lr`, `summary.val/loss`, `best.val/loss`; or short, `lr`.
 
 import { runColumn, type Read } from "./columns";
 import type { Run } from "./runs";
@@ -9,6 +9,7 @@ export function reader(name: string): Read {
   if (own) return own.read;
   if (name.startsWith("config.")) return (run) => run.config[name.slice(7)];
   if (name.startsWith("summary.")) return (run) => run.summary[name.slice(8)];
+  if (name.startsWith("best.")) return (run) => run.best[name.slice(5)];
   return (run) => run.config[name] ?? run.summary[name];
 }
 
@@ -17,20 +18,22 @@ export function soughtReader(name: string): Read {
   return runColumn(name)?.sought ?? reader(name);
 }
 
-/** The config and summary names that must be asked for, so that these fields can be read. */
-export function columnsOf(names: Iterable<string>): { config: string[]; summary: string[] } {
+/** The names of configs, summaries and sweeps' metrics that must be asked for, so that these fields can be read. */
+export function columnsOf(names: Iterable<string>): Record<"config" | "summary" | "best", string[]> {
   const config = new Set<string>();
   const summary = new Set<string>();
+  const best = new Set<string>();
   for (const name of names) {
     if (runColumn(name)) continue;
     if (name.startsWith("config.")) config.add(name.slice(7));
     else if (name.startsWith("summary.")) summary.add(name.slice(8));
+    else if (name.startsWith("best.")) best.add(name.slice(5));
     else {
       config.add(name);
       summary.add(name);
     }
   }
-  return { config: [...config], summary: [...summary] };
+  return { config: [...config], summary: [...summary], best: [...best] };
 }
 
 /** Missing values last, numbers before texts, whichever way is up. */

@@ -25,12 +25,17 @@ export interface Run {
   exit_code: number | null;
   config: Record<string, unknown>;
   summary: Record<string, unknown>;
+  /** What the run counts by in its sweep: the best value that it has logged. */
+  best: Record<string, unknown>;
 }
 
 export interface Wanted {
   config: readonly string[];
   summary: readonly string[];
+  best: readonly string[];
 }
+
+export const NO_COLUMNS: Wanted = { config: [], summary: [], best: [] };
 
 // The first slice fills the screen; the table is sorted anew after each, so later ones are longer.
 const FIRST_SLICE = 500;
@@ -63,7 +68,7 @@ export class RunList {
     let last: Run | undefined;
     for (let limit = FIRST_SLICE; ; limit = Math.min(4 * limit, LONGEST_SLICE)) {
       const from = last ? { before: last.created_at, key: last.key } : {};
-      const answer = await get<Answer>(`${this.path}/runs`, { query: { config: [...wanted.config], summary: [...wanted.summary], limit, ...from } });
+      const answer = await get<Answer>(`${this.path}/runs`, { query: { config: [...wanted.config], summary: [...wanted.summary], best: [...wanted.best], limit, ...from } });
       if (turn !== this.turn) return;
       // What changes while the slices come is told by the news since the first.
       revision ||= answer.revision;
@@ -84,7 +89,7 @@ export class RunList {
   async update(wanted: Wanted): Promise<boolean> {
     await this.loading;
     const answer = await get<Answer>(`${this.path}/runs`, {
-      query: { config: [...wanted.config], summary: [...wanted.summary], since: this.revision },
+      query: { config: [...wanted.config], summary: [...wanted.summary], best: [...wanted.best], since: this.revision },
     });
     const changed = rows(answer);
     if (answer.whole) this.byKey = new Map();
@@ -119,12 +124,14 @@ function rows(answer: Answer): Run[] {
   const count = answer.columns.key?.length ?? 0;
   const config = Object.entries(answer.config);
   const summary = Object.entries(answer.summary);
+  const best = Object.entries(answer.best);
   const made = new Array<Run>(count);
   for (let place = 0; place < count; place++) {
     const run: Record<string, unknown> = {};
     for (const name of names) run[name] = answer.columns[name]![place];
     run.config = pick(config, place);
     run.summary = pick(summary, place);
+    run.best = pick(best, place);
     made[place] = run as unknown as Run;
   }
   return made;

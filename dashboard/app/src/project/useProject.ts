@@ -3,11 +3,12 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, post, type ApiError } from "../api";
 import { useLive } from "../live";
+import { summaryName } from "../format";
 import { pathOf } from "../root";
 import { USUAL_COLUMNS } from "./columns";
 import { columnsOf, comparer } from "./fields";
 import { parseFilter, type Filter } from "./filter";
-import { RunList, type Keys, type Run } from "./runs";
+import { NO_COLUMNS, RunList, type Keys, type Run } from "./runs";
 import type { ProjectView } from "./view";
 
 export interface Group {
@@ -44,6 +45,7 @@ export interface ProjectData {
 
 const SHOWN_CONFIG = 5;
 const SHOWN_SUMMARY = 6;
+const SHOWN_RANKED = 2;
 // Up to here every column is fetched at once, so that sorting and searching need no question.
 const SMALL = 2_000;
 const MOST_COLUMNS = 90;
@@ -54,10 +56,14 @@ function defaultColumns(keys: Keys | null): string[] {
   if (!keys) return [];
   const config = keys.config.filter((key) => key.varies && key.kind !== "other").slice(0, SHOWN_CONFIG);
   const taken = new Set(config.map((key) => key.name));
+  const ranked = Object.keys(keys.ranked).slice(0, SHOWN_RANKED);
+  // As `runyard runs` has it: what sweeps rank by, then what `define_metric(summary=...)` names.
+  const turn = (name: string) => (ranked.includes(name) ? 0 : summaryName(name) !== name ? 1 : 2);
   const summary = keys.summary
-    .filter((key) => key.kind === "number" && !key.name.startsWith("_") && key.varies && !taken.has(key.name))
+    .filter((key) => key.kind === "number" && !key.name.startsWith("_") && (key.varies || ranked.includes(key.name)) && !taken.has(key.name) && !keys.defined[key.name]?.hidden)
+    .sort((a, b) => turn(a.name) - turn(b.name))
     .slice(0, SHOWN_SUMMARY);
-  return [...USUAL_COLUMNS, ...config.map((key) => `config.${key.name}`), ...summary.map((key) => `summary.${key.name}`)];
+  return [...USUAL_COLUMNS, ...config.map((key) => `config.${key.name}`), ...ranked.map((name) => `best.${name}`), ...summary.map((key) => `summary.${key.name}`)];
 }
 
 export function useProject(entity: string, project: string, view: ProjectView): ProjectData {
@@ -82,7 +88,7 @@ export function useProject(entity: string, project: string, view: ProjectView): 
       setLoaded(true);
       changed();
     };
-    list.load({ config: [], summary: [] }, shown).then(() => {
+    list.load(NO_COLUMNS, shown).then(() => {
       // What was logged between the two answers is no news any more: a run's first row may be that.
       void first.then(({ metrics }) => metrics.length || loadKeys(), () => {});
     }, setError);
@@ -96,8 +102,9 @@ export function useProject(entity: string, project: string, view: ProjectView): 
     if (list.total <= SMALL) {
       keys.config.slice(0, MOST_COLUMNS).forEach((key) => wanted.config.push(key.name));
       keys.summary.slice(0, MOST_COLUMNS).forEach((key) => wanted.summary.push(key.name));
+      wanted.best.push(...Object.keys(keys.ranked).slice(0, SHOWN_RANKED));
     }
-    return { config: [...new Set(wanted.config)], summary: [...new Set(wanted.summary)] };
+    return { config: [...new Set(wanted.config)], summary: [...new Set(wanted.summary)], best: [...new Set(wanted.best)] };
   }, [keys, isLoaded, columns.join(), filter.fields.join(), view.sort.name]);
   const keysTimer = useRef(0);
   const latest = useRef(wanted);
@@ -111,7 +118,7 @@ export function useProject(entity: string, project: string, view: ProjectView): 
     if (news.whole) return loadBoth();
     if (news.history?.length) setGrown((old) => ({ turn: old.turn + 1, runs: news.history }));
     if (news.runs?.length || news.deleted?.length) {
-      void list.update(latest.current ?? { config: [], summary: [] }).then((any) => any && changed(), () => {});
+      void list.update(latest.current ?? NO_COLUMNS).then((any) => any && changed(), () => {});
     }
     // New runs may bring new names, and so may runs that go on.
     if (news.runs?.some((key) => !list.find(key))) loadKeys();

@@ -4,11 +4,11 @@ import { useState } from "preact/hooks";
 import { StateBadge } from "../components/Badge";
 import { Link } from "../components/Link";
 import { colourOf } from "../colours";
-import { formatValue } from "../format";
+import { exactText } from "../format";
 import { useObserved } from "../observe";
-import { labelOf } from "../project/columns";
+import { labelOf, shortText } from "../project/columns";
 import { reader } from "../project/fields";
-import type { Run } from "../project/runs";
+import type { Keys, Run } from "../project/runs";
 import { pathOf } from "../root";
 import { theme } from "../theme";
 
@@ -16,10 +16,10 @@ export const MOST_ROWS = 100;
 const FIRST_ROWS = 15;
 
 export function shownColumns(columns: readonly string[]): string[] {
-  return columns.filter((name) => name.startsWith("config.") || name.startsWith("summary."));
+  return columns.filter((name) => /^(config|summary|best)\./.test(name));
 }
 
-export function RunsTable(props: { runs: readonly Run[]; columns: readonly string[]; entity: string; project: string }) {
+export function RunsTable(props: { runs: readonly Run[]; columns: readonly string[]; ranked?: Keys["ranked"]; entity: string; project: string }) {
   const colours = useObserved(theme);
   const columns = shownColumns(props.columns);
   const readers = columns.map((name) => reader(name));
@@ -34,7 +34,7 @@ export function RunsTable(props: { runs: readonly Run[]; columns: readonly strin
             <th scope="col">state</th>
             {columns.map((name) => (
               <th scope="col" class="number">
-                {labelOf(name)}
+                {labelOf(name, props.ranked)}
               </th>
             ))}
           </tr>
@@ -49,8 +49,10 @@ export function RunsTable(props: { runs: readonly Run[]; columns: readonly strin
               <td>
                 <StateBadge state={run.state} />
               </td>
-              {readers.map((read) => (
-                <td class="number">{formatValue(read(run))}</td>
+              {columns.map((name, place) => (
+                <td class="number" title={exactText(readers[place]!(run))}>
+                  {shortText(name, readers[place]!(run))}
+                </td>
               ))}
             </tr>
           ))}

@@ -5,12 +5,12 @@ import { render } from "preact";
 import { drawing, escaped, saveFile } from "../chart/export";
 import type { Line } from "../chart/lines";
 import { Plot, type View } from "../chart/plot";
-import { formatTime, formatValue } from "../format";
-import { labelOf } from "../project/columns";
+import { formatTime } from "../format";
+import { labelOf, shortText } from "../project/columns";
 import { reader } from "../project/fields";
 import { fetchCurves } from "../project/curves";
 import { groupLine, runLine } from "../project/MetricChart";
-import type { Run } from "../project/runs";
+import type { Keys, Run } from "../project/runs";
 import type { Group } from "../project/useProject";
 import { askedX, kindOfX, labelOfX, xOf, type Defined, type ProjectView } from "../project/view";
 import { theme } from "../theme";
@@ -26,6 +26,7 @@ export interface Content {
   groups: readonly Group[] | null;
   columns: readonly string[];
   defined?: Defined;
+  ranked?: Keys["ranked"];
 }
 
 const POINTS = 500;
@@ -114,11 +115,11 @@ async function draw(metric: string, lines: Line[], view: ProjectView): Promise<s
   return svg.replaceAll('"in"', `"in-${encodeURIComponent(metric)}"`).replaceAll("url(#in)", `url(#in-${encodeURIComponent(metric)})`);
 }
 
-function table({ runs, columns }: Content): string {
+function table({ runs, columns, ranked }: Content): string {
   const names = shownColumns(columns);
   const readers = names.map((name) => reader(name));
-  const head = ["run", "state", ...names.map(labelOf)];
-  const rows = runs.slice(0, MOST_ROWS).map((run) => `<tr><th>${escaped(run.name)}</th><td>${escaped(run.state)}</td>${readers.map((read) => `<td>${escaped(formatValue(read(run)))}</td>`).join("")}</tr>`);
+  const head = ["run", "state", ...names.map((name) => labelOf(name, ranked))];
+  const rows = runs.slice(0, MOST_ROWS).map((run) => `<tr><th>${escaped(run.name)}</th><td>${escaped(run.state)}</td>${names.map((name, place) => `<td>${escaped(shortText(name, readers[place]!(run)))}</td>`).join("")}</tr>`);
   const more = runs.length > MOST_ROWS ? `<p class="soft">and ${runs.length - MOST_ROWS} more</p>` : "";
   return `<section class="runs"><table><thead><tr>${head.map((name) => `<th>${escaped(name)}</th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table>${more}</section>`;
 }

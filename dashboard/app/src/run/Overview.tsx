@@ -8,7 +8,7 @@ import { Copied } from "../components/Copied";
 import { Icon } from "../components/Icon";
 import { Link } from "../components/Link";
 import { attempt } from "../components/Toasts";
-import { exactText, formatDuration, formatSize, formatTime, hasType } from "../format";
+import { exactText, formatDuration, formatSize, formatTime, hasType, summaryName } from "../format";
 import { flatten } from "../project/flat";
 import { Markdown } from "../report/markdown";
 import { pathOf } from "../root";
@@ -52,7 +52,7 @@ export function Overview({ run, fileUrl, changed }: { run: RunDetail; fileUrl: (
         <Attempts run={run} />
         <JobCard run={run} />
         <Values title="Config" values={run.config} empty="This run has no config: wandb.init(config={...}) gives it one." />
-        <Values title="Summary" values={run.summary} empty="Nothing was logged yet." />
+        <Values title="Summary" values={run.summary} nameOf={summaryName} empty="Nothing was logged yet." />
       </div>
     </div>
   );
@@ -160,12 +160,20 @@ function Notes({ run, changed }: { run: RunDetail; changed: () => void }) {
   );
 }
 
-function Values({ title, values, empty }: { title: string; values: Record<string, unknown>; empty: string }) {
+interface ValuesProps {
+  title: string;
+  values: Record<string, unknown>;
+  nameOf?: (name: string) => string;
+  empty: string;
+}
+
+function Values({ title, values, nameOf = (name) => name, empty }: ValuesProps) {
   const [words, setWords] = useState("");
   const rows = useMemo(
     () =>
       Object.entries(flatten(values))
         .filter(([name, value]) => !name.startsWith("_") && !hasType(value))
+        .map(([name, value]) => [nameOf(name), value] as const)
         .sort(([a], [b]) => a.localeCompare(b)),
     [values],
   );

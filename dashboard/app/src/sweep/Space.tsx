@@ -1,7 +1,7 @@
 // The search space: what each parameter can be, and what has been tried.
 
 import { shade } from "../colours";
-import { formatValue } from "../format";
+import { exactText, formatValue } from "../format";
 import { useObserved } from "../observe";
 import { theme } from "../theme";
 import type { Parameter, SweepData } from "./data";
@@ -29,7 +29,7 @@ function Strip({ parameter, data, metric }: { parameter: Parameter; data: SweepD
       <div class="space-words">
         <b>{parameter.name}</b> <span class="soft">{parameter.said}</span>
         {best && parameter.name in (bestTrial(data)?.values ?? {}) && (
-          <span class="faint right">best: {formatValue(bestTrial(data)!.values[parameter.name])}</span>
+          <span class="faint right">best: {exactText(bestTrial(data)!.values[parameter.name])}</span>
         )}
       </div>
       <svg class="space-strip" viewBox="0 0 100 16" preserveAspectRatio="none" aria-hidden="true">

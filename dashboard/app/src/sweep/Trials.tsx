@@ -80,23 +80,34 @@ function columnsOf(data: SweepData, entity: string, project: string): Column<Tri
         </>
       ),
     },
-    ...data.measuredNames.map((name) => ({
-      name: `m:${name}`,
-      // Each trial counts by the best value that it has logged.
-      label: `${name} (best)`,
-      title: `The best ${name} that the trial has logged: the sweep ranks by it`,
-      width: Math.min(220, Math.max(116, 70 + name.length * 7)),
-      number: true,
-      sortable: true,
-      cell: (trial: Trial) => value(trial.measured[name]),
-    })),
+    ...data.measuredNames.flatMap((name) => {
+      const aim = data.metrics.find((metric) => metric.name === name);
+      const shared = { width: Math.min(220, Math.max(116, 70 + name.length * 7)), number: true, sortable: true, isLowBest: aim?.goal === "minimize" };
+      const best = {
+        ...shared,
+        name: `m:${name}`,
+        // Each trial counts by the best value that it has logged.
+        label: `${name} (best)`,
+        title: `The best ${name} that the trial has logged: the sweep ranks by it`,
+        cell: (trial: Trial) => value(trial.measured[name]),
+      };
+      if (!aim) return [best];
+      const last = {
+        ...shared,
+        name: `l:${name}`,
+        label: `${name} (last)`,
+        title: `The ${name} in the summary of the trial's run`,
+        cell: (trial: Trial) => value(trial.last[name]),
+      };
+      return [best, last];
+    }),
     ...data.parameters.map((parameter) => ({
       name: `p:${parameter.name}`,
       label: parameter.name,
       width: 116,
       number: parameter.categories === 0,
       sortable: true,
-      cell: (trial: Trial) => (trial.values[parameter.name] == null ? <span class="none">–</span> : exactText(trial.values[parameter.name])),
+      cell: (trial: Trial) => setting(trial.values[parameter.name]),
     })),
     { name: "seconds", label: "duration", width: 96, number: true, sortable: true, cell: (trial) => formatDuration(trial.state === "running" && trial.began_at ? trial.seconds + Date.now() / 1000 - trial.began_at : trial.seconds) },
     { name: "attempts", label: "attempts", width: 84, number: true, sortable: true, cell: (trial) => formatNumber(trial.attempts) },
@@ -105,12 +116,23 @@ function columnsOf(data: SweepData, entity: string, project: string): Column<Tri
   ];
 }
 
+/** A number that is wider than its column loses its last digits, not its first ones. */
+function setting(value: unknown) {
+  if (value == null) return <span class="none">–</span>;
+  return (
+    <span class="words" title={exactText(value)}>
+      {exactText(value)}
+    </span>
+  );
+}
+
 function value(number: number | null | undefined) {
   return number == null ? <span class="none">–</span> : formatNumber(number);
 }
 
 function reader(name: string): (trial: Trial) => unknown {
   if (name.startsWith("m:")) return (trial) => trial.measured[name.slice(2)];
+  if (name.startsWith("l:")) return (trial) => trial.last[name.slice(2)];
   if (name.startsWith("p:")) return (trial) => trial.values[name.slice(2)];
   return (trial) => (trial as unknown as Record<string, unknown>)[name];
 }

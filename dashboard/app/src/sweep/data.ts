@@ -29,9 +29,11 @@ export interface Trial {
   /** Where its values stand on their axes, from 0 to 1. */
   places: Record<string, number | null>;
   measured: Record<string, number | null>;
+  /** Of the sweep's metrics, what the run's summary says. */
+  last: Record<string, number | null>;
 }
 
-export interface SweepData extends Omit<Columns, "trials" | "values" | "places" | "measured"> {
+export interface SweepData extends Omit<Columns, "trials" | "values" | "places" | "measured" | "last"> {
   rows: Trial[];
   /** Every metric that a trial has, those of the search first. */
   measuredNames: string[];
@@ -46,6 +48,7 @@ function rowsOf(columns: Columns): Trial[] {
     row.values = at(columns.values, place);
     row.places = at(columns.places, place);
     row.measured = finite(at(columns.measured, place));
+    row.last = finite(at(columns.last, place));
     return row as unknown as Trial;
   });
 }
@@ -60,7 +63,7 @@ function finite(values: Record<string, number | string | null>): Record<string, 
 }
 
 function joined(old: SweepData | null, columns: Columns): SweepData {
-  const { trials: _t, values: _v, places: _p, measured, ...rest } = columns;
+  const { trials: _t, values: _v, places: _p, last: _l, measured, ...rest } = columns;
   const rows = new Map<number, Trial>(columns.whole || !old ? [] : old.rows.map((row) => [row.number, row]));
   for (const row of rowsOf(columns)) rows.set(row.number, row);
   const names = new Set([...(columns.whole ? [] : (old?.measuredNames ?? [])), ...Object.keys(measured)]);

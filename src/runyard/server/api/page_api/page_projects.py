@@ -19,18 +19,21 @@ from runyard.server.api.page_api.page_answers import (
 )
 from runyard.server.history.history import HISTORY
 from runyard.server.history.reading.curves import read_curve
+from runyard.server.history.reading.defined_metrics import of_metrics, read_defined
 from runyard.server.history.reading.dotted_names import names_of_run
 from runyard.server.http.access import caller_of, tracker_of
 from runyard.server.http.routes import Endpoints
 from runyard.server.people.permissions import RUNS, Entities, readable
 from runyard.server.runs.runs import NOT_TRASH
 from runyard.server.store.changes import Kind
+from runyard.server.store.json_text import parse
+from runyard.server.sweeps.policy.rules import Rules
 from runyard.shapes.projects import FieldNames, Projects
 
 api = Endpoints("projects")
 
 _LISTED = (Kind.PROJECT, Kind.RUN, Kind.DELETED, Kind.MOVED, Kind.SWEEP)
-_NAMED = (Kind.RUN, Kind.DELETED, Kind.MOVED, Kind.HISTORY)
+_NAMED = (Kind.RUN, Kind.DELETED, Kind.MOVED, Kind.HISTORY, Kind.SWEEP)
 _DAYS = 30
 _SPARK = 48
 
@@ -59,7 +62,20 @@ async def list_keys(request: Request) -> Response:
         return not_changed(tag)
     revision = tracker.changes.revision
     keys = await tracker.read(tracker.project_keys.read, project["key"], revision)
-    return await send_json(request, {"revision": revision, **keys}, tag)
+    ranked = await tracker.read(_ranked_metrics, project["key"])
+    return await send_json(request, {"revision": revision, **keys, "ranked": ranked}, tag)
+
+
+def _ranked_metrics(connection: sqlite3.Connection, project: int) -> dict[str, str]:
+    """The metrics that sweeps of a project rank by, those of the newest first, with their goals."""
+    rows = connection.execute(
+        "SELECT rules FROM sweeps WHERE project = ? ORDER BY key DESC", (project,)
+    )
+    ranked: dict[str, str] = {}
+    for row in rows:
+        for aim in Rules.read(row["rules"]).aims:
+            ranked.setdefault(aim.name, "maximize" if aim.maximize else "minimize")
+    return ranked
 
 
 def _projects(
@@ -104,11 +120,14 @@ def _projects(
 def _spark(connection: sqlite3.Connection, project: int) -> dict[str, Any]:
     """A metric of the newest run that logged any, thinned out to a thumbnail."""
     newest = connection.execute(
-        "SELECT key FROM runs WHERE project = ? ORDER BY created_at DESC LIMIT 5", (project,)
+        "SELECT key, config FROM runs WHERE project = ? ORDER BY created_at DESC LIMIT 5",
+        (project,),
     ).fetchall()
     for row in newest:
         keys = names_of_run(connection, row["key"], HISTORY)
-        names = sorted(name for name in keys if not name.startswith("_"))
+        defined = of_metrics(read_defined(parse(row["config"])), keys)
+        hidden = {name for name, metric in defined.items() if metric["hidden"]}
+        names = sorted(name for name in keys if not name.startswith("_") and name not in hidden)
         for name in sorted(names, key=_dullness):
             curve = read_curve(connection, row["key"], HISTORY, keys[name], _SPARK)
             if curve is not None and len(curve.last) > 1:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -72,6 +75,7 @@ Grouping = TypedDict(
     query={
         "config": list[str],
         "summary": list[str],
+        "best": list[str],
         "since": int,
         "limit": int,
         "before": float,
@@ -94,7 +98,8 @@ async def list_columns(request: Request) -> Response:
     query = request.query_params
     since = arguments.number(request, "since")
     wanted = {part: list(dict.fromkeys(query.getlist(part))) for part in ("config", "summary")}
-    if sum(map(len, wanted.values())) > _MOST_FIELDS:
+    metrics = list(dict.fromkeys(query.getlist("best")))
+    if sum(map(len, wanted.values())) + len(metrics) > _MOST_FIELDS:
         raise HttpError(400, f"more than {_MOST_FIELDS} columns: ask for those that are shown")
     fields = [_field(f"{part}.{name}") for part, names in wanted.items() for name in names]
     # Before it is read: what is written meanwhile comes with the next question.
@@ -112,16 +117,35 @@ async def list_columns(request: Request) -> Response:
     )
     total = len(columns["key"]) if limit is None else await tracker.read(count_all, project["key"])
     shown = iter([[plain(value) for value in column] for column in values])
+    best = await tracker.read(_best_columns, columns["key"], metrics)
     content = {
         "revision": revision,
         "whole": keys is None,
         "total": total,
         "columns": columns,
         **{part: {name: next(shown) for name in names} for part, names in wanted.items()},
+        "best": best,
         # A run that was moved away may have come back.
         "deleted": sorted({*deleted} - {*columns["key"]}),
     }
     return await send_json(request, content, tag)
+
+
+def _best_columns(
+    connection: sqlite3.Connection, keys: Sequence[int], metrics: Sequence[str]
+) -> dict[str, list[Any]]:
+    """What trials count by in their sweeps; None for runs of no sweep."""
+    if not metrics:
+        return {}
+    rows = connection.execute(
+        "SELECT run, measured FROM trials WHERE measured IS NOT NULL "
+        "AND run IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(keys)),),
+    )
+    measured = {row["run"]: json.loads(row["measured"]) for row in rows}
+    return {
+        metric: [plain(measured.get(key, {}).get(metric)) for key in keys] for metric in metrics
+    }
 
 
 @api.patch("/api/runs/{key:int}", body=RunEdit, answer=Run)

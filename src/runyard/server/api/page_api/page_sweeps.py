@@ -26,6 +26,8 @@ from runyard.server.http import arguments
 from runyard.server.http.access import readable_sweep, tracker_of
 from runyard.server.http.answers import HttpError
 from runyard.server.http.routes import Endpoints
+from runyard.server.listing.field_paths import find_field
+from runyard.server.listing.run_listing import read_columns
 from runyard.server.people.permissions import RUNS
 from runyard.server.store.changes import Kind
 from runyard.server.store.sql import Row
@@ -63,6 +65,18 @@ async def show_columns(request: Request) -> Response:
     )
     plan = await tracker.sweeps.plan_of(row)
     content = await tracker.read(_columns, row["key"], plan.sweep, changed, time.time())
+    runs = [run for run in content["trials"]["run"] if run is not None]
+    fields = [find_field(f"summary.{metric['name']}") for metric in content["metrics"]]
+    columns, values = await tracker.read(
+        read_columns, tracker.remembered, row["project"], fields, runs
+    )
+    last = {
+        metric["name"]: dict(zip(columns["key"], map(plain, column), strict=True))
+        for metric, column in zip(content["metrics"], values, strict=True)
+    }
+    content["last"] = {
+        name: [by_run.get(run) for run in content["trials"]["run"]] for name, by_run in last.items()
+    }
     return await send_json(
         request, {"revision": revision, "whole": changed is None, **content}, tag
     )
