@@ -34,6 +34,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "gridengine-master": ("/usr/lib/gridengine/sge_qmaster",),
     "hostname": ("hostname",),
     "iproute2": ("ip",),
+    "iptables": ("iptables",),
     "libc6-dev": ("/usr/include/stdio.h",),
     "mariadb-server": ("mariadbd", "mysqld"),
     "mmdebstrap": ("mmdebstrap",),

@@ -30,6 +30,7 @@ from .config import Plan, has_control_groups, write_files
 _START_SECONDS = 120.0
 _LOOK_EVERY = 0.05
 _PROCESS_1 = Path(__file__).with_name("host.sh")
+_CLOCK = Path(__file__).with_name("shifted_clock.c")
 _GROUPS = Path("/sys/fs/cgroup")
 _CONTROLLERS = ("cpuset", "cpu", "cpuacct", "memory", "devices", "freezer", "pids")
 # Each host has these of its own.
@@ -147,6 +148,31 @@ class Rig:
         """So much a second from the host to the others, e.g. 200kbit."""
         limit = ("rate", rate, "burst", "16kb", "latency", "2s")
         self.run(host, "tc", "qdisc", "replace", "dev", "eth0", "root", "tbf", *limit)
+
+    @contextlib.contextmanager
+    def refuse(self, host: str, *sources: str) -> Iterator[None]:
+        """Connections that begin at the sources do not reach the host, as behind a firewall; those
+        that begin at the host go on."""
+
+        def change(action: str) -> None:
+            for source in sources:
+                rule = ("-p", "tcp", "--syn", "-s", self.plan.hosts[source], "-j", "DROP")
+                self.run(host, "iptables", action, "INPUT", *rule)
+
+        change("-A")
+        try:
+            yield
+        finally:
+            change("-D")
+
+    def set_clock(self, host: str, seconds: int) -> None:
+        """What Python's programs that begin on a host from now on believe that the time is, against
+        the other hosts. Linux has no time of day of a namespace."""
+        library = self.folder / "etc" / f"clock-{host}.so"
+        words = ("-shared", "-fPIC", f"-DOFFSET={seconds}", str(_CLOCK), "-o", str(library), "-ldl")
+        subprocess.run(["cc", *words], check=True)
+        where = f"/etc/slurm/{library.name}"
+        self.run(host, "sh", "-c", f"echo {where} >/etc/ld.so.preload")
 
     def power_off(self, host: str) -> None:
         """At once, as a power cut does."""

@@ -80,3 +80,25 @@ def test_a_changed_time_limit_reaches_the_agent(yard: Yard) -> None:
     (moment,) = re.findall(r"time limit was changed: it ends at (\S+)", yard.logs(said))
     assert record["EndTime"].endswith(moment)
     yard.cluster.cancel_jobs()
+
+
+def test_a_job_over_two_nodes_goes_back_into_the_queue(yard: Yard) -> None:
+    """When the grace time begins, Slurm sends TERM to the steps, and so to the programs."""
+    words = ("--partition", "short", "--form", "nodes", "--agents", "2", "--time", "30m")
+    said = yard.submit("sweep", "sweep.yaml", "--on", "slurm", *words, "--sbatch=--nodelist=n[1-2]")
+    job = str(said["jobs"][0]["job_id"])
+    until_held(yard, said, HELD, [1, 2])
+
+    urgent = yard.cluster.submit("true", "--partition=high", "--nodelist=n[1-2]", "--exclusive")
+    yard.cluster.wait_for(urgent, "COMPLETED", GRACE_SECONDS + 120)
+    sweep = yard.ended(said["sweep"], 180)
+    (task,) = yard.cluster.wait_for(job, FINAL_STATES, 180)
+
+    assert (task["JobState"], task["Restarts"]) == ("COMPLETED", "1")
+    for trial in yard.api.sweeps.trials(sweep["key"]):
+        lr = trial["values"]["lr"]
+        assert (trial["state"], trial["attempts"]) == ("finished", 2), yard.logs(said)
+        # They save at the fifth step by themselves, and not on TERM.
+        assert sorted(starts(yard, said, lr)) == [0, 5], yard.logs(said)
+        assert history(yard.api, trial["id"]) == uncut(STEPS, lr)
+    assert yard.logs(said).count("waits for Slurm to put the job back into the queue") == 1

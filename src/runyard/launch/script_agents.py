@@ -122,20 +122,31 @@ def clean_up(plan: Plan) -> list[str]:
 
 
 def _may_stay(plan: Plan) -> bool:
+    """Whether the agent knows that its job is pushed out, and says so in its last words."""
     return bool(plan.job.get("pushed_out")) and plan.form != "nodes"
 
 
 def _stay(plan: Plan) -> list[str]:
     """Where jobs are pushed out, and the scheduler sends those back that have not ended."""
-    if not _may_stay(plan):
+    if _may_stay(plan):
+        return ['if [ "$left" = stays ]; then', *_wait_to_be_ended(plan, '"$stays"'), "fi"]
+    if not plan.job.get("pushed_out") or not plan.words.pushed_out:
         return []
+    return [
+        "# Agents on nodes get TERM when their grace time begins, and this script does not.",
+        f'case "$({plan.words.pushed_out})" in *[0-9]*)',
+        # The scheduler ends it long before.
+        *_wait_to_be_ended(plan, "86400"),
+        "esac",
+    ]
+
+
+def _wait_to_be_ended(plan: Plan, seconds: str) -> list[str]:
     title = plan.scheduler.title
     return [
-        'if [ "$left" = stays ]; then',
         f'  echo "runyard: all is saved; waits for {title} to put the job back into the queue"',
-        '  sleep "$stays" &',
+        f"  sleep {seconds} &",
         '  wait "$!"  # A signal ends it.',
-        "fi",
     ]
 
 

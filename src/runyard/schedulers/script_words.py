@@ -45,6 +45,9 @@ class ScriptWords:
     each_node: str = ""
     """Runs `sh -c "$on_node" agent "${steward[@]}" "${agent[@]}"` on each node of the job and sets
     `code`; {log} says where the output goes. Empty where jobs have one node."""
+    pushed_out: str = ""
+    """Prints a time, with digits, if the job is to make room for another one and goes back to the
+    queue unless it ends by itself before."""
     node_log: str = ""
     """What each_node's {log} becomes; {path} begins the file's name, %j in it is the job."""
 

@@ -30,7 +30,7 @@ _KILL_SECONDS = 1.0
 # After this long, whoever has the right to ask is dead.
 _RIGHT_SECONDS = _ASK_SECONDS + FRESH_SECONDS
 # Clocks of nodes differ by less: an answer that is older than this is old by every clock.
-_CLOCK_SECONDS = 60.0
+_CLOCK_SECONDS = 120.0
 # More than of any time that a calendar can show.
 _MOST_DIGITS = 11
 FIELDS = "JobID:24,RestartCnt:12,StartTime:24,EndTime:24,PreemptTime:24"

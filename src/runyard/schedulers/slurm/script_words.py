@@ -81,6 +81,7 @@ WORDS = ScriptWords(
     restarts="SLURM_RESTART_COUNT",
     requeue='scontrol requeue "$SLURM_JOB_ID"',
     each_node=_EACH_NODE,
+    pushed_out='squeue --noheader --jobs="$SLURM_JOB_ID" --Format=PreemptTime:24 2>/dev/null',
     # Not %N: one host may be several nodes.
     node_log=' \\\n      --output={path}"$node.log" --open-mode=append',
 )
