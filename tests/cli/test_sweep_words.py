@@ -187,7 +187,7 @@ def test_the_live_view_fits_eighty_columns() -> None:
     sweep: Sweep = {
         "key": 1, "id": "abcdefgh", "name": "a long name " * 9, "description": None,
         "entity": "ada", "project": "birds", "method": "bayes", "state": "running",
-        "cause": None, "config": {}, "budget": None,
+        "cause": None, "config": {}, "budget": None, "chance": None,
         "run_cap": 40, "expected": 40, "counts": counts, "trials": 15, "attempts": 15, "agents": [],
         "metric": "loss", "goal": "minimize", "best": best, "eta_seconds": 4000.0, "seed": 1,
         "folder": None, "created_at": 0.0, "started_at": 0.0, "ended_at": None,

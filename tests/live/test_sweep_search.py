@@ -227,7 +227,9 @@ def test_a_search_at_its_end_says_so(state_folder: Home) -> None:
     assert api.sweeps.find(sweep["id"])["chance"] is None
     _run(api, sweep["key"], measure, most=35)
     wait_until(lambda: api.sweeps.find(sweep["id"])["chance"] is not None)
-    assert api.sweeps.find(sweep["id"])["chance"] < UNLIKELY
+    chance = api.sweeps.find(sweep["id"])["chance"]
+    assert chance is not None
+    assert chance < UNLIKELY
     shown = run_runyard("status", sweep["id"])
     assert (
         "stop? The search expects no setting that beats the best by more than 1 %" in shown.stdout

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runyard.search.draws import quasi_random
+from runyard.search.by_number import quasi_random
 from runyard.search.engines.bayes import BayesEngine
 from runyard.search.engines.result import Result
 from runyard.search.space import Point
@@ -35,7 +35,7 @@ def tell(engine: BayesEngine, points: list[Point], value: Callable[[Point], floa
 
 
 def spread(engine: BayesEngine, count: int) -> list[Point]:
-    return [quasi_random(engine.coordinates.count, 5, number) for number in range(count)]
+    return [tuple(quasi_random(engine.coordinates.count, 5, number)) for number in range(count)]
 
 
 def test_it_falls_while_a_search_comes_to_its_end() -> None:

@@ -141,7 +141,7 @@ def test_it_says_how_likely_something_better_is(worker: Pipe) -> None:
     worker.say({"add": RESULTS})
     worker.say({"chance": {"id": 3}})
     assert worker.hear() == {"id": 3, "chance": None}  # Twenty results are too few.
-    worker.say({"add": [{**result, "number": 20 + result["number"]} for result in RESULTS]})
+    worker.say({"add": [{**result, "number": 20 + at} for at, result in enumerate(RESULTS)]})
     worker.say({"chance": {"id": 4}})
     answer = worker.hear()
     assert answer["id"] == 4
