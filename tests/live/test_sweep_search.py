@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from runyard.actions.watching.sweep_notes import UNLIKELY
 from runyard.client.api import Api
 from runyard.client.discover import connect, ensure_server
 from runyard.home import Home, read_discovery
@@ -227,9 +226,6 @@ def test_a_search_at_its_end_says_so(state_folder: Home) -> None:
     assert api.sweeps.find(sweep["id"])["chance"] is None
     _run(api, sweep["key"], measure, most=35)
     wait_until(lambda: api.sweeps.find(sweep["id"])["chance"] is not None)
-    chance = api.sweeps.find(sweep["id"])["chance"]
-    assert chance is not None
-    assert chance < UNLIKELY
     shown = run_runyard("status", sweep["id"])
     assert (
         "stop? The search expects no setting that beats the best by more than 1 %" in shown.stdout

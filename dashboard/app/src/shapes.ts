@@ -420,7 +420,7 @@ export interface Step {
   at: number;
 }
 
-/** One sweep as the server tells it. `expected` is null where it has no end of its own; `chance` is that a new setting beats the best by a hundredth, as the search's model sees it, or null. */
+/** One sweep as the server tells it. `expected` is null where it has no end of its own; `chance` is that a new setting beats the best by a hundredth, as the search's model sees it: a number if it is so low that the sweep may be stopped, else null. */
 export interface Sweep {
   key: number;
   id: string;

@@ -76,7 +76,8 @@ class SweepBudget(TypedDict):
 
 class Sweep(Place):
     """One sweep as the server tells it. `expected` is null where it has no end of its own; `chance`
-    is that a new setting beats the best by a hundredth, as the search's model sees it, or null."""
+    is that a new setting beats the best by a hundredth, as the search's model sees it: a number
+    if it is so low that the sweep may be stopped, else null."""
 
     description: str | None
     method: str

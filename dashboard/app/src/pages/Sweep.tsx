@@ -109,7 +109,7 @@ function Head({ data, entity, project, again }: { data: SweepData; entity: strin
           {sweep.cause}
         </p>
       )}
-      {sweep.chance !== null && sweep.chance <= UNLIKELY && (
+      {sweep.chance !== null && (
         <p class="soft sweep-chance">
           Stop? No new setting is likely to beat the best by more than 1 % (chance {chanceWords(sweep.chance)}). Stop lets the
           running trials end.
@@ -122,9 +122,6 @@ function Head({ data, entity, project, again }: { data: SweepData; entity: strin
     </div>
   );
 }
-
-// The terminal has the same number.
-const UNLIKELY = 0.02;
 
 function chanceWords(chance: number): string {
   return chance < 0.001 ? "under 0.1 %" : `${(100 * chance).toFixed(1)} %`;

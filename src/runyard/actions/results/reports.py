@@ -10,7 +10,7 @@ from typing import Any
 from runyard.actions import naming
 from runyard.actions.results.best import best_of
 from runyard.actions.watching.failures import is_list
-from runyard.actions.watching.sweep_notes import sweep_notes
+from runyard.actions.watching.listing import sweep_notes
 from runyard.client.api import Api
 from runyard.client.sweeps import OPEN_STATES
 from runyard.errors import NotFoundError, RunyardError, UsageError

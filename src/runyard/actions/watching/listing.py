@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from runyard.actions.naming import find_sweep
 from runyard.client.api import Api
 from runyard.errors import UsageError
+from runyard.search.budget import tell_use
 from runyard.shapes.runs import Run
 from runyard.shapes.sweeps import Sweep, Trial
 
@@ -112,3 +113,17 @@ def has_front(sweep: Sweep) -> bool:
     """Whether it is after several metrics, of which no trial may be the best in all."""
     config = sweep["config"]
     return bool(config.get("metrics") or config.get("runyard", {}).get("metrics"))
+
+
+def sweep_notes(sweep: Sweep) -> list[str]:
+    """What to know of a sweep beside its counts: its budget, and whether it may be stopped."""
+    notes = []
+    if sweep["budget"]:
+        notes.append(f"budget: {tell_use(**sweep['budget'])}")
+    if (chance := sweep["chance"]) is not None:
+        percent = "under 0.1 %" if chance < 0.001 else f"{100 * chance:.1f} %"
+        notes.append(
+            "stop? The search expects no setting that beats the best by more than 1 % (chance "
+            f"{percent}): `runyard cancel --finish {sweep['id']}`"
+        )
+    return notes

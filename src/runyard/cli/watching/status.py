@@ -25,8 +25,8 @@ import time
 
 from runyard.actions.watching.failures import is_list
 from runyard.actions.watching.figures_text import asked_text, usage_text
+from runyard.actions.watching.listing import sweep_notes
 from runyard.actions.watching.status import MOST_FAILED, Status, submit_held, watch_status
-from runyard.actions.watching.sweep_notes import sweep_notes
 from runyard.actions.watching.troubles import hangs_for, is_left_alone
 from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.connect import server

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from runyard.actions.ending import steering
-from runyard.actions.watching.listing import has_front, next_steps
-from runyard.actions.watching.sweep_notes import sweep_notes
+from runyard.actions.watching.listing import has_front, next_steps, sweep_notes
 from runyard.cli.output import STATE_COLOURS, console, duration, number, print_json, say
 from runyard.cli.watching.best_view import values_text
 from runyard.cli.watching.sparkline import terminal_is_plain

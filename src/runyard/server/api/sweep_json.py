@@ -19,6 +19,9 @@ from runyard.server.sweeps.policy.rules import Rules
 from runyard.shapes.sweeps import Sweep, SweepAgent, SweepBudget, Trial
 from runyard.sweep_states import OPEN_STATES
 
+# Nobody is told to think of stopping a sweep that may well find something better.
+UNLIKELY = 0.02
+
 
 def sweep_json(connection: sqlite3.Connection, row: Row, now: float) -> Sweep:
     """A sweep with its counts, its best trial and when it will be over."""
@@ -39,7 +42,7 @@ def sweep_json(connection: sqlite3.Connection, row: Row, now: float) -> Sweep:
         "config": json.loads(row["config"]),
         "run_cap": row["run_cap"],
         "budget": None if account is None else _budget_json(account),
-        "chance": row["chance"] if row["state"] in OPEN_STATES else None,
+        "chance": _low_chance(row),
         "expected": sweeps.expected(row, rules),
         "counts": {state: counts.get(state, 0) for state in STATES},
         "trials": row["trials"] - row["removed"],
@@ -55,6 +58,11 @@ def sweep_json(connection: sqlite3.Connection, row: Row, now: float) -> Sweep:
         "started_at": row["started_at"],
         "ended_at": row["ended_at"],
     }
+
+
+def _low_chance(row: Row) -> float | None:
+    is_low = row["chance"] is not None and row["chance"] <= UNLIKELY
+    return row["chance"] if is_low and row["state"] in OPEN_STATES else None
 
 
 def _budget_json(account: Account) -> SweepBudget:
