@@ -41,7 +41,7 @@ _AT_ONCE_BLIND = 256
 _PAUSE_AFTER_DEATH = 2.0
 # How often the model is asked whether the search is at its end: after so many more results, or
 # this share of all. Of so many answers the highest counts.
-_JUDGED_AFTER, _JUDGED_SHARE, _JUDGEMENTS = 5, 0.1, 3
+JUDGED_AFTER, JUDGED_SHARE, JUDGEMENTS = 5, 0.1, 3
 # Takes no notice of results: what is ready never grows old.
 _BLIND_METHODS = ("qmc",)
 
@@ -309,15 +309,15 @@ class Suggestions:
     async def _judge(self) -> None:
         """Note how likely it is that the search finds something better still."""
         if self.sweep.method != "bayes" or self._known < self._judged + max(
-            _JUDGED_AFTER, _JUDGED_SHARE * self._judged
+            JUDGED_AFTER, JUDGED_SHARE * self._judged
         ):
             return
         self._judged = self._known
         chance = await self._worker.chance()
         if chance is None:
             return
-        self._chances = [*self._chances, chance][-_JUDGEMENTS:]
-        if len(self._chances) == _JUDGEMENTS:
+        self._chances = [*self._chances, chance][-JUDGEMENTS:]
+        if len(self._chances) == JUDGEMENTS:
             await self._store.write(
                 sweeps.update, self._key, time.time(), chance=max(self._chances)
             )
