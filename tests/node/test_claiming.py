@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,7 +60,8 @@ class Desk:
         self.told: list[int] = []
         self.claiming = Claiming(self.work, occupancy, ending, self.failures.append)
         attempt = stub(claim={"claims_with_end": claims_with_end}, record=stub(content=HELD))
-        self.claiming._tell_end(self.slot, attempt, lambda answer: self.told.append(answer.status))
+        self.on_end: Callable[[Answer], None] = lambda answer: self.told.append(answer.status)
+        self.claiming._tell_end(self.slot, attempt, lambda answer: self.on_end(answer))
 
     @property
     def words(self) -> list[str]:
@@ -109,11 +111,33 @@ def test_an_agent_that_stops_meanwhile_loses_no_end_and_gives_the_trial_back() -
     assert desk.slot.is_closed
 
 
-def test_an_agent_that_stops_meanwhile_and_got_nothing_is_done() -> None:
+def test_an_agent_that_stops_meanwhile_and_got_nothing_asks_once_more() -> None:
+    """The first request may have brought a trial, and its answer been lost."""
     desk = Desk()
     desk.work.is_draining = True
     desk.line.answer(trial=None, claim=None)
-    assert desk.words == ["ends"]
+    (_, end), (_, claim) = desk.line.said
+    assert desk.words == ["ends", "claim"]
+    assert claim == {"token": end["claim"]["token"], "wait": 0}
+    desk.line.answer(do="wait", why="nothing is left")
+    assert desk.slot.is_closed
+    assert desk.slot.token is None
+
+
+@pytest.mark.parametrize("claims_with_end", [True, False])
+def test_a_refused_end_ends_the_agent(claims_with_end: bool) -> None:
+    """As with a key that was revoked: whoever hears of it looks at what the slots wait for."""
+    desk = Desk(claims_with_end=claims_with_end)
+
+    def end_agent(_answer: Answer) -> None:
+        desk.work.is_draining = True
+        desk.claiming.ask_at_once()
+
+    desk.on_end = end_agent
+    desk.line.waiting.pop(0)(Answer(401, b'{"error": "this key was revoked"}'))
+    assert desk.words == (["ends"] if claims_with_end else ["ends", "claim"])
+    if not claims_with_end:
+        desk.line.waiting.pop(0)(Answer(401, b'{"error": "this key was revoked"}'))
     assert desk.slot.is_closed
     assert desk.slot.token is None
 

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from runyard.server.sweeps.ledger import claims
+from runyard.server.sweeps.serving.claim_queues import MOST_WITH_ENDS
+from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
 from tests.server.sweeping import GRID, Agent, create, set_state, show, trials
 
@@ -112,10 +114,47 @@ def test_a_trial_that_cannot_be_handed_out_does_not_undo_the_end(
     assert agent.claim("second")["trial"]["number"] == 2
 
 
-def test_a_claim_that_makes_no_sense_is_refused_with_its_end(client: Client) -> None:
-    agent = Agent(client, create(client)["key"])
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"wait": 1},
+        {"token": "second", "wait": "long"},
+        {"token": "second", "wait": 1, "seconds_left": 5},
+        {"token": 7, "wait": 1},
+        {"token": "half \ud800", "wait": 1},
+    ],
+)
+def test_a_claim_that_makes_no_sense_does_not_cost_the_end(client: Client, claim: Any) -> None:
+    """An agent of another version may ask otherwise; a finished trial must not run again."""
+    sweep = create(client)
+    agent = Agent(client, sweep["key"])
     held = agent.claim()
     place = {"trial": held["trial"]["number"], "attempt": held["attempt"]}
-    answer = agent.say("ends", **place, exit_code=0, ended_at=1.0, claim={"wait": 1})
-    assert answer.status == 400
-    assert "token" in answer.text
+    answer = agent.say("ends", **place, exit_code=0, ended_at=1.0, claim=claim)
+    assert answer.status == 200
+    assert trials(client, sweep)[0]["state"] == "finished"
+
+
+def test_a_claim_that_is_repeated_has_its_trial_whatever_has_changed(client: Client) -> None:
+    """The answer was lost, and meanwhile the job's room is used up."""
+    sweep = create(client)
+    agent = Agent(client, sweep["key"])
+    held = agent.claim()
+    time.sleep(0.2)
+    assert end_and_claim(agent, held, "second")["claim"]["trial"]["number"] == 2
+    room = {"seconds_left": 0.001, "seconds_whole": 5, "has_begun": True}
+    assert agent.say("claim", token="third", wait=0, **room).json()["do"] == "exit"
+    again = agent.say("claim", token="second", wait=0, **room).json()
+    assert (again["do"], again["trial"]["number"]) == ("run", 2)
+
+
+def test_many_ends_at_once_stand_in_the_line(client: Client, tracker: Tracker) -> None:
+    """One by one, each would count the budget of the whole sweep anew."""
+    sweep = create(client)
+    queue = tracker.sweeps.queue(sweep["key"])
+    agent = Agent(client, sweep["key"])
+    held = agent.claim()
+    queue.with_ends = MOST_WITH_ENDS
+    assert end_and_claim(agent, held, "second")["claim"] is None
+    queue.with_ends = 0
+    assert agent.claim("second")["trial"]["number"] == 2

@@ -69,15 +69,20 @@ class Claiming:
         slot.token, slot.claims_with_end = claim["token"], True
 
         def take(answer: Answer) -> None:
-            slot.claims_with_end = False
+            # Before anybody hears of the answer: a refusal ends the agent, which then looks at
+            # what its slots still wait for.
+            slot.token, slot.claims_with_end = None, False
             on_answer(answer)
             content = answer.json().get("claim") if answer.is_good else None
             if content is not None:
                 self._take(slot, content)
-            elif self._work.is_draining:
-                slot.token, slot.is_closed = None, True
-            else:
+            elif not self._work.is_draining:
                 self._claim(slot, claim)  # Nothing could be had at once.
+            elif answer.is_good:
+                # This may be the answer to a repetition: the first request may have brought one.
+                self._claim(slot, {"token": claim["token"], "wait": 0})
+            else:
+                slot.is_closed = True
 
         slot.channel.post(path, {**message, "claim": claim}, take)
 

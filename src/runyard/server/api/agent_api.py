@@ -19,6 +19,7 @@ from runyard.server.http.answers import (
     HttpError,
     answer,
     quick_answer,
+    whole_text,
 )
 from runyard.server.http.routes import Endpoints
 from runyard.server.jobs import jobs
@@ -28,7 +29,7 @@ from runyard.server.processes.attempts import NoAttempt, read_usage
 from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.json_text import is_odd
 from runyard.server.store.sql import Row
-from runyard.server.sweeps.ledger import agents, leases, programs
+from runyard.server.sweeps.ledger import agents, claims, leases, programs
 from runyard.server.sweeps.ledger.agents import NoAgent
 from runyard.server.sweeps.ledger.claims import Handed
 from runyard.server.sweeps.ledger.new_trials import OWN
@@ -157,13 +158,17 @@ async def claim(request: Request) -> Response:
     async with queues.queue(agent["sweep"]).door:
         body = await arguments.read(request, Claim)
         read_at = time.perf_counter()
-        if tracker.open_wishes and await tracker.read(jobs.is_unwanted, agent):
-            return answer({"do": "exit", "why": "its job is to be cancelled"})
         room = _room(body)
-        if room is not None and (
-            why := await tracker.read(programs.look_for_room, agent["sweep"], room)
+        # Asked again, a claim has its trial, whatever has changed meanwhile.
+        if (tracker.open_wishes or room is not None) and not await tracker.read(
+            claims.was_handed, agent["sweep"], body.token
         ):
-            return answer(await _refused(request, agent["sweep"], room, why))
+            if tracker.open_wishes and await tracker.read(jobs.is_unwanted, agent):
+                return answer({"do": "exit", "why": "its job is to be cancelled"})
+            if room is not None and (
+                why := await tracker.read(programs.look_for_room, agent["sweep"], room)
+            ):
+                return answer(await _refused(request, agent["sweep"], room, why))
         wait = arguments.wait_seconds(body.wait)
         claimed = await queues.claim(agent["key"], body.token)
     if wait and claimed.handed is None and not claimed.is_over:
@@ -245,9 +250,8 @@ async def end_attempt(request: Request) -> Response:
     if body.cause is not None and body.cause not in CAUSES:
         raise HttpError(400, f"{body.cause[:50]!r} is no cause: {', '.join(CAUSES)}")
     tracker = tracker_of(request)
-    claim = None if body.claim is None else arguments.checked(body.claim, Claim)
     # A job that is to be cancelled hears of it when it claims.
-    wanted = None if claim is None or tracker.open_wishes else NextClaim(claim.token, _room(claim))
+    wanted = None if tracker.open_wishes else _next_claim(body.claim)
     try:
         ended = await end_and_claim.end_attempt(
             tracker.sweeps,
@@ -267,6 +271,17 @@ async def end_attempt(request: Request) -> Response:
     if ended.next is not None and ended.plan is not None:
         next_trial = _handed(ended.plan, ended.next)
     return answer({"trial": trial_json(ended.trial, ended.rules), "claim": next_trial})
+
+
+def _next_claim(claim: Any) -> NextClaim | None:
+    """One that cannot be read must not cost the end: the agent asks again, and hears why."""
+    if claim is None:
+        return None
+    try:
+        checked = arguments.checked(claim, Claim)
+        return NextClaim(whole_text(checked.token), _room(checked))
+    except HttpError:
+        return None
 
 
 def _within_limits(slots: int) -> int:
@@ -356,7 +371,7 @@ def _handed(plan: Plan, handed: Handed) -> dict[str, Any]:
         # The trials of a list are programs of their own, each in the place that it names.
         "is_search": not plan.sweep.options.tasks,
         "warm": list(plan.sweep.options.warm),
-        "claims_with_end": plan.is_by_number,
+        "claims_with_end": plan.claims_with_end,
     }
 
 

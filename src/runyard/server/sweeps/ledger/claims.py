@@ -60,7 +60,8 @@ def hand_out(db: Connection, sweep: int, claims: Sequence[Claim], draw: Draw, no
     rules = sweeps.rules_of(row)
     account = budgets.account(db, row, now)
     counter = _Counter(row, rules, account)
-    known = _claimed_before(db, sweep, claims)
+    tokens = [claim.token for claim in claims if claim.token is not None]
+    known = _claimed_before(db, sweep, tokens)
     is_open = row["state"] == "running" and not (account is not None and account.is_used)
     most = min(len(claims), sweeps.room(db, row, rules)) if is_open else 0
     waiting = iter(_waiting(db, sweep, most))
@@ -170,12 +171,16 @@ def _waiting(db: Connection, sweep: int, most: int) -> list[Row]:
     ).fetchall()
 
 
-def _claimed_before(db: Connection, sweep: int, claims: Sequence[Claim]) -> dict[str, int | None]:
-    """Which of these claims were made before, and the trials that they came to.
+def was_handed(db: Connection, sweep: int, token: str) -> bool:
+    """Whether the claim with this token was made before, and its trial still runs."""
+    return _claimed_before(db, sweep, [token]).get(token) is not None
+
+
+def _claimed_before(db: Connection, sweep: int, tokens: Sequence[str]) -> dict[str, int | None]:
+    """Which claims with these tokens were made before, and the trials that they came to.
 
     None: that is over. Who asks again gets nothing new under an old token.
     """
-    tokens = [claim.token for claim in claims if claim.token is not None]
     rows = db.execute(
         "SELECT attempts.token, attempts.number AS known, trials.number, trials.attempt, "
         # In this order: few tokens are known, and a sweep has many trials.

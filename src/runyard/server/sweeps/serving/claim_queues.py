@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 
 # Claims in one transaction: more would keep everybody else's writing waiting.
 AT_ONCE = 32
+# Claims that come with an end, each in a change of its own, which counts the sweep's budget anew.
+MOST_WITH_ENDS = 4
 # How often a line looks up, so that a stop of the server does not wait for it.
 _LOOK_UP = 1.0
 _FORGET_EVERY = 60.0
@@ -65,6 +67,12 @@ class Plan:
         """Whether new trials follow from their numbers, and wait for no result."""
         return self.sweep.method in BY_NUMBER or not self.rules.draws
 
+    @property
+    def claims_with_end(self) -> bool:
+        """Whether an attempt's end may bring the claim for the next trial. Trials that somebody
+        else draws are not there yet when the last one ends."""
+        return self.is_by_number and self.rules.draws and not self.rules.promotes
+
 
 @dataclass(eq=False)
 class _Waiting:
@@ -86,6 +94,8 @@ class ClaimQueue:
         # When hundreds ask at once, the first are answered while the last are still unread. Each
         # sweep has its own: one that waits for a fit keeps no other sweep's agents outside.
         self.door = asyncio.Semaphore(AT_ONCE)
+        # Ends whose claim is under way beside the line.
+        self.with_ends = 0
 
     async def claim(self, claim: Claim, wait: float) -> Answer:
         """Stand in line for at most `wait` seconds; the first time, one is always served."""
@@ -218,11 +228,13 @@ class ClaimQueues:
 
     def plan_by_number(self, sweep: int) -> Plan | None:
         """The plan of a sweep whose next trial can be handed out without its queue, if it is so:
-        nobody is before in the line, and no trial was paused to be compared."""
+        nobody is before in the line, few others do so at this moment (the line serves many in one
+        go), and no trial was paused to be compared."""
         plan = self._plans.get(sweep)
-        if plan is None or not plan.is_by_number or plan.rules.promotes:
+        if plan is None or not plan.claims_with_end:
             return None
-        return None if self.queue(sweep).is_busy else plan
+        queue = self.queue(sweep)
+        return None if queue.is_busy or queue.with_ends >= MOST_WITH_ENDS else plan
 
     def wake(self, *changed: int) -> None:
         """These sweeps have changed: whoever waits for their trials looks again."""

@@ -45,7 +45,12 @@ async def end_attempt(
 ) -> Ended:
     """Store the end, and hand out the next trial if one is wanted and can be had at once."""
     plan = None if wanted is None else queues.plan_by_number(agent["sweep"])
-    ended = await queues.store.write(_end_and_claim, agent, plan, wanted, end, time.time())
+    queue = queues.queue(agent["sweep"])
+    queue.with_ends += plan is not None
+    try:
+        ended = await queues.store.write(_end_and_claim, agent, plan, wanted, end, time.time())
+    finally:
+        queue.with_ends -= plan is not None
     queues.wake(agent["sweep"])
     return ended
 
