@@ -44,8 +44,11 @@ class Jobs:
 
     def send(self, how: str, *words: str) -> dict[str, list[dict[str, str]]]:
         does = {"success": "", "failure": "fail", "limit": "stay"}.get(how, "wait")
+        # Slurm looks at time limits every 30 s, and warns at a look up to 30 s before the end. With a
+        # shorter grace, the agent would then end the program before Slurm does.
+        grace = "60s" if how == "limit" else "4s"
         done = self.yard.type(
-            "submit", "--json", "--grace", "4s", "--distributed", "srun", "--nodes", "2",
+            "submit", "--json", "--grace", grace, "--distributed", "srun", "--nodes", "2",
             "--tasks-per-node", "1", "--memory", "100M", *words, "--data", "data",
             "--results", "out", "--", "python", "writes.py", does,
             env=self.environ,
