@@ -229,7 +229,7 @@ def test_by_the_keyboard_alone(begin: Begin, clicks: dict[str, int]) -> None:
     page = hand.page
     page.keyboard.press("/")
     page.keyboard.type("lr = 0.1")
-    expect(page.get_by_text(re.compile("^3 "))).to_be_visible()
+    expect(page.get_by_text(re.compile("^3 of 12 runs"))).to_be_visible()
     page.keyboard.press("Escape")
     page.get_by_role("grid", name="Runs").focus()
     page.keyboard.press("ArrowDown")

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable
 from dataclasses import asdict, dataclass, field
+from sqlite3 import Connection
 from typing import Any
 
 from starlette.requests import Request
@@ -158,17 +159,13 @@ async def claim(request: Request) -> Response:
     async with queues.queue(agent["sweep"]).door:
         body = await arguments.read(request, Claim)
         read_at = time.perf_counter()
+        if tracker.open_wishes and await tracker.read(jobs.is_unwanted, agent):
+            return answer({"do": "exit", "why": "its job is to be cancelled"})
         room = _room(body)
-        # Asked again, a claim has its trial, whatever has changed meanwhile.
-        if (tracker.open_wishes or room is not None) and not await tracker.read(
-            claims.was_handed, agent["sweep"], body.token
+        if room is not None and (
+            why := await tracker.read(_look_for_room, agent["sweep"], body.token, room)
         ):
-            if tracker.open_wishes and await tracker.read(jobs.is_unwanted, agent):
-                return answer({"do": "exit", "why": "its job is to be cancelled"})
-            if room is not None and (
-                why := await tracker.read(programs.look_for_room, agent["sweep"], room)
-            ):
-                return answer(await _refused(request, agent["sweep"], room, why))
+            return answer(await _refused(request, agent["sweep"], room, why))
         wait = arguments.wait_seconds(body.wait)
         claimed = await queues.claim(agent["key"], body.token)
     if wait and claimed.handed is None and not claimed.is_over:
@@ -183,6 +180,13 @@ async def claim(request: Request) -> Response:
     # From the request's last byte to the answer on disk: what `benchmarks/handout.py` looks at.
     response.headers["Server-Timing"] = f"claim;dur={(time.perf_counter() - read_at) * 1e3:.3f}"
     return response
+
+
+def _look_for_room(db: Connection, sweep: int, token: str, room: Room) -> Refusal | None:
+    """Asked again, a claim has its trial, however little is left of the job meanwhile."""
+    if claims.was_handed(db, sweep, token):
+        return None
+    return programs.look_for_room(db, sweep, room)
 
 
 def _room(body: Claim) -> Room | None:
