@@ -193,7 +193,7 @@ def test_a_hundred_runs_are_tidied(begin: Begin, clicks: dict[str, int], yard: Y
     hand = begin("untidy", runs=100)
     page = hand.page
     hand.type(page.get_by_label("Search and filter runs"), "loss > 0.02")
-    expect(page.get_by_text(re.compile("^49 "))).to_be_visible()
+    expect(page.get_by_text(re.compile("^49 of 100 runs"))).to_be_visible()
     hand.click(page.get_by_role("checkbox", name="Select all runs"))
     hand.click(button(page, "Delete"))
     hand.click(page.get_by_role("dialog").get_by_role("button", name="Delete 49 runs"))
