@@ -44,8 +44,8 @@ class Jobs:
 
     def send(self, how: str, *words: str) -> dict[str, list[dict[str, str]]]:
         does = {"success": "", "failure": "fail", "limit": "stay"}.get(how, "wait")
-        # Slurm looks at time limits every 30 s, and warns at a look up to 30 s before the end. With a
-        # shorter grace, the agent would then end the program before Slurm does.
+        # Slurm looks at time limits every 30 s, and warns up to 30 s before the end. With a shorter
+        # grace, the agent would then end the program before Slurm does.
         grace = "60s" if how == "limit" else "4s"
         done = self.yard.type(
             "submit", "--json", "--grace", grace, "--distributed", "srun", "--nodes", "2",
