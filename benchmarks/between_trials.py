@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from runyard.client.discover import ensure_server, stop_server
-from runyard.client.environment import wandb_environment
+from runyard.client.wandb_variables import wandb_variables
 from runyard.home import Home, read_discovery
 from runyard.node.attempt.keeper import Keeper
 from runyard.node.system.processes import launch
@@ -97,7 +97,7 @@ def measure_stock(home: Home) -> float:
     with log.open("w") as out:
         subprocess.run(
             [Path(sys.executable).parent / "wandb", "agent", place],
-            env={**os.environ, **wandb_environment(found.url, found.key, os.environ)},
+            env={**os.environ, **wandb_variables(found.url, found.key, os.environ)},
             stdout=out, stderr=out, check=True, timeout=300,
         )  # fmt: skip
 

@@ -19,7 +19,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from benchmarks.many_runs import serving
-from runyard.client.environment import wandb_environment
+from runyard.client.wandb_variables import wandb_variables
 from runyard.home import Home
 
 LIMIT = 2.0
@@ -40,7 +40,7 @@ def main() -> int:
         folder = Path(name)
         home = Home(folder / "state")
         with serving(home, folder / "notes") as discovery:
-            environment = wandb_environment(discovery.url, discovery.key, os.environ)
+            environment = wandb_variables(discovery.url, discovery.key, os.environ)
             took = defaultdict[str, list[float]](list)
             for turn in range(args.times + 1):
                 for mode in ("offline", "online"):

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from runyard.client.api import Api
 from runyard.client.discover import connect, start_server, stop_server
-from runyard.client.environment import wandb_environment
+from runyard.client.wandb_variables import wandb_variables
 from runyard.home import Home, read_discovery
 
 RUNS, STEPS, METRICS = 100, 1_000, 10
@@ -60,7 +60,7 @@ def measure_runyard(folder: Path) -> float:
         assert discovery is not None
         api = connect(discovery)
         cost = cost_of_a_point(
-            discovery.pid, folder, wandb_environment(discovery.url, discovery.key, os.environ)
+            discovery.pid, folder, wandb_variables(discovery.url, discovery.key, os.environ)
         )
         check_complete(api)
         return cost
@@ -92,7 +92,7 @@ def measure_openwandb(program: Path, folder: Path) -> float:
     try:
         url = f"http://127.0.0.1:{port}"
         wait_for(url)
-        return cost_of_a_point(server.pid, folder, wandb_environment(url, "0" * 40, os.environ))
+        return cost_of_a_point(server.pid, folder, wandb_variables(url, "0" * 40, os.environ))
     finally:
         server.terminate()
         server.wait()

@@ -108,7 +108,7 @@ def measure(folder: Path, agents: int, trials: int, seconds: float) -> Measured:
 def started(
     home: Home, sweep: int, agents: int, folder: Path
 ) -> Iterator[list[subprocess.Popen[bytes]]]:
-    words = agent_command(sweep, slots=Slots(), folder=str(folder), leash=None, quiet=True)
+    words = agent_command(sweep, slots=Slots(), folder=str(folder), control=None, quiet=True)
     environ = {**os.environ, "RUNYARD_HOME": str(home.path)}
     processes = [
         subprocess.Popen(words, stdin=subprocess.DEVNULL, env=environ, cwd=folder)

@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runyard.client.discover import connect, stop_server
-from runyard.client.environment import wandb_environment
 from runyard.client.http import Connection
+from runyard.client.wandb_variables import wandb_variables
 from runyard.home import Discovery, Home, read_discovery
 
 LIMIT_P99 = 1.0
@@ -107,7 +107,7 @@ def load(discovery: Discovery, folder: Path, runs: int, seconds: int, processes:
     shares = [runs // processes + (number < runs % processes) for number in range(processes)]
     environment = {
         **os.environ,
-        **wandb_environment(discovery.url, discovery.key, os.environ),
+        **wandb_variables(discovery.url, discovery.key, os.environ),
         "WANDB_DIR": str(folder),
         "WANDB_SILENT": "true",
     }

@@ -6,6 +6,11 @@ Each trial of a model does so many steps (18 s alone, say, behind 12 s of import
 for the same time from its command's start, and all steps count. `auto` runs twice: the second sweep
 knows what the first one learnt. Needs a GPU, torch and wandb.
 
+    python -m benchmarks.packing_sweeps --models gpt:77000 --seconds 170 --fixed-seconds 60
+
+Trials that are longer than the measurement: a fixed number is measured for a shorter time and goes
+on at the speed of its second half.
+
     python -m benchmarks.packing_sweeps --mixed 6:60 --models cnn:4000
 
 Trials of 6 GiB with, after every seventh, one of a larger model with 60 GiB among them: `auto` runs
@@ -24,7 +29,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.packing import PROGRAM, _notes
+from benchmarks.packing import PROGRAM, _notes, _rate
 
 
 def main() -> int:
@@ -32,6 +37,7 @@ def main() -> int:
     parser.add_argument("--models", required=True, help="NAME:STEPS,...")
     parser.add_argument("--seconds", type=float, default=150.0)
     parser.add_argument("--fixed", default="4,8,16")
+    parser.add_argument("--fixed-seconds", type=float, help="where no trial ends in --seconds")
     parser.add_argument("--autos", type=int, default=2)
     parser.add_argument("--most", type=int, default=16)
     parser.add_argument("--mixed", help="SMALL:LARGE, GiB of the two kinds of trials")
@@ -45,7 +51,10 @@ def main() -> int:
         numbers = [*args.fixed.split(","), *(["auto"] * args.autos)]
         best = 0.0
         for number in numbers:
-            done, ended, words = run_sweep(name, int(steps), number, args.seconds, args.most)
+            measured = args.seconds if number == "auto" else args.fixed_seconds or args.seconds
+            done, ended, words = run_sweep(
+                name, int(steps), number, measured, args.most, args.seconds - measured
+            )
             best = best if number == "auto" else max(best, done)
             share = f"  {100 * done / best:4.0f} % of the best" if best else ""
             print(
@@ -58,9 +67,12 @@ def main() -> int:
 
 
 def run_sweep(
-    model: str, steps: int, per_gpu: str, seconds: float, most: int
+    model: str, steps: int, per_gpu: str, seconds: float, most: int, more_seconds: float = 0.0
 ) -> tuple[float, int, list[str]]:
-    """Steps and ended trials of all in so many seconds; what the agent said."""
+    """Steps and ended trials of all in so many seconds; what the agent said.
+
+    `more_seconds` are not measured: programs are assumed to go on as in the last half of `seconds`.
+    """
     with tempfile.TemporaryDirectory() as place:
         until = time.time() + seconds
         lines = [
@@ -91,7 +103,8 @@ def run_sweep(
             sys.exit(f"no program got anything done:\n{log.read_text()[-3000:]}\n{consoles[:2]}")
         told = [line for line in log.read_text().splitlines() if " at a time" in line]
     done = [note[-1][1] for note in notes]
-    return sum(done), sum(one == steps for one in done), told
+    more = more_seconds * sum(_rate(note, until - seconds / 2, until) for note in notes)
+    return sum(done) + more, sum(steps_done == steps for steps_done in done), told
 
 
 def run_mixed(model: str, steps: int, sizes: str, trials: int, most: int) -> int:

@@ -206,6 +206,8 @@ def run_pytest(
     kept = {name: value for name, value in os.environ.items() if not name.startswith("WANDB_")}
     kept.pop("PYTHONPATH", None)
     kept.pop("CI", None)
+    # Each of their hundreds of processes would compile what it imports, some of them torch.
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
     # Theirs is a minute, which a busy machine needs for an import.
     words = ["-q", "-p", "no:cacheprovider", f"--junitxml={report}", "--timeout=180"]
     paths = [f"tests/system_tests/{name}" for name in files]

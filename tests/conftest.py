@@ -17,12 +17,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from runyard.cli.main import main
+from runyard.client import server_process
 from runyard.client.discover import stop_server
 from runyard.errors import RunyardError
 from runyard.home import Home
 from runyard.port_holder import HOLD_SECONDS
 from tests.order import read_seconds, turn
-from tests.warm_commands import run_warm
+from tests.warm_commands import run_warm, start_warm_server
 
 pytest_plugins = ["tests.slurm.plugin"]
 # A busy machine makes nothing wrong: no example has a deadline.
@@ -35,6 +36,7 @@ _OF_ANOTHER_JOB = ("WANDB_", "SLURM_", "SBATCH_", "RUNYARD_", "COMP_", "_ARGCOMP
 def pytest_configure(config: pytest.Config) -> None:
     """In a script's background, or under nohup, we ignore signals, and so would what we start."""
     config.pluginmanager.register(_Cpu())
+    server_process.start = start_warm_server
     # A server that a test kills and forgets leaves nothing for long.
     os.environ[HOLD_SECONDS] = "60"
     signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -25,7 +25,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402
 
-from benchmarks.search import fresh, held_out  # noqa: E402
+from benchmarks.search import fresh, held_out, unseen  # noqa: E402
 from benchmarks.search.simulate import simulate  # noqa: E402
 from benchmarks.search.tasks import Task, tasks  # noqa: E402
 
@@ -36,6 +36,7 @@ SETS: dict[str, Callable[[], dict[str, Task]]] = {
     "held-out": held_out.tasks,
     "development": fresh.development,
     "fresh": fresh.judgement,
+    "unseen": unseen.tasks,
 }
 
 
@@ -169,7 +170,7 @@ def main() -> None:
     parser.add_argument("--engines", nargs="+", default=["wandb", "bayes"])
     parser.add_argument("--tasks", nargs="+")
     parser.add_argument("--trials", type=int, default=TRIALS)
-    for name in ("held-out", "development", "fresh"):
+    for name in ("held-out", "development", "fresh", "unseen"):
         parser.add_argument(
             f"--{name}", dest="set", action="store_const", const=name, default="main"
         )

@@ -17,6 +17,11 @@ from pathlib import Path
 
 from runyard.errors import StateError
 
+# Where runyard itself is imported from; jobs and agents put it first on their path.
+SOURCE = str(Path(__file__).resolve().parents[1])
+
+# What a server listens to that nodes are to reach, where its address is not named.
+LISTEN_TO_CLUSTER = "cluster"
 MARKER = "RUNYARD_STATE"
 _MARKER_TEXT = "This folder is runyard's: runs, metrics, files and the server's key.\n"
 
@@ -40,6 +45,11 @@ class Home:
     def blobs(self) -> Path:
         """The contents of artifacts."""
         return self.path / "blobs"
+
+    @property
+    def exports(self) -> Path:
+        """Histories as files, until the client that asked for one has it."""
+        return self.path / "exports"
 
     @property
     def runs(self) -> Path:
@@ -141,7 +151,7 @@ def locate(environ: Mapping[str, str] = os.environ) -> Home:
             said=error,
             mend="set RUNYARD_HOME to a folder's whole path",
         ) from error
-    return Home(Path(os.path.abspath(path)))  # noqa: PTH100  (symlinks stay as the user wrote them)
+    return Home(Path(os.path.abspath(path)))  # Symlinks stay as the user wrote them.
 
 
 def prepare(home: Home) -> None:

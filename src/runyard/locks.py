@@ -11,12 +11,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     # Only then: the agent on every node loads this module.
     from pathlib import Path
-    from types import TracebackType
 
 # Lustre without the mount option `flock` and some FUSE file systems answer with one of these.
 _NO_LOCKS_HERE = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL}
 # Not TMPDIR: jobs and shells have their own TMPDIR, so their locks would not exclude each other.
-_STAND_INS = "/tmp"  # noqa: S108
+_STAND_INS = "/tmp"  # noqa: S108 - Each file there is checked.
 
 
 class FolderLock:
@@ -84,12 +83,7 @@ class FolderLock:
     def __enter__(self) -> FolderLock:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
 

@@ -31,11 +31,11 @@ class LogPattern:
             glob.escape(part) if place % 2 == 0 else _filled(known.get(part))
             for place, part in enumerate(parts)
         )
-        paths = set(glob.glob(whole))  # noqa: PTH207  (whole patterns)
+        paths = set(glob.glob(whole))
         if not self.is_array and task is None:
             # A job over several nodes has one more log for each node.
             base, dot, suffix = whole.rpartition(".")
-            paths |= set(glob.glob(f"{base}-*{dot}{suffix}"))  # noqa: PTH207
+            paths |= set(glob.glob(f"{base}-*{dot}{suffix}"))
         return {Path(path): self._label(path) for path in sorted(paths, key=_natural)}
 
     def _label(self, path: str) -> str:

@@ -24,6 +24,11 @@ def printable(text: str) -> str:
     return _CONTROLS.sub(_shown, text)
 
 
+def numbered(count: int, noun: str) -> str:
+    """`1 trial`, `2 trials`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def plain_console(text: str) -> str:
     """The output of a program as lines of text: without colours, each redrawn line on its own."""
     return printable(_SEQUENCES.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))

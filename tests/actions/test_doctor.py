@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,8 +67,8 @@ def test_the_doctors_job_is_waited_for_as_long_as_nodes_may_take_to_start(
 ) -> None:
     waited: list[float] = []
 
-    def probe(*_: object, wait: float, **_more: object) -> Outcome:
-        waited.append(wait)
+    def probe(*words: Any) -> Outcome:
+        waited.append(words[-1].wait)
         return Outcome(None, "nothing was asked")
 
     monkeypatch.setattr(slurm_doctor, "run_probe", probe)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from runyard.clusters.load import SHIPPED, load_profile
+from runyard.proof import LOOPBACK
 from runyard.schedulers.doctor import Outcome
 from runyard.schedulers.slurm.doctor.node_checks import check_nodes
 from runyard.schedulers.slurm.doctor.probe_job import marked, probe_script
@@ -28,6 +29,7 @@ def asked(tmp_path: Path) -> dict[str, Any]:
         "python": sys.executable,
         "local": "${SLURM_TMPDIR}",
         "outside": [("127.0.0.1", 1)],
+        "loopback": LOOPBACK,
         "home": str(tmp_path / "state"),
         "keys": [str(tmp_path / "netrc")],
         "programs": ["sh", "no-such-program"],

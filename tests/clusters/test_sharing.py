@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +14,10 @@ from hypothesis import strategies as st
 
 from runyard.actions.cluster import sharing
 from runyard.actions.cluster.sharing import read_shared, write_shared
+from runyard.clusters.asking import Answer
 from runyard.clusters.findings import Finding
 from runyard.clusters.stand_ins import StandIns
+from runyard.config.flags import Flags, FlagValue
 from runyard.errors import UsageError
 from runyard.schedulers.slurm.doctor.doctor import SlurmDoctor
 from runyard.schedulers.slurm.facts import SlurmFacts, gather
@@ -30,7 +33,7 @@ NODE = {
 }  # fmt: skip
 
 
-def share(texts: Mapping[str, str], file: Path, user: str, *findings: Finding) -> str:
+def share(texts: Mapping[str, str | Answer], file: Path, user: str, *findings: Finding) -> str:
     """What such a site's file says."""
     doctor = SlurmDoctor({}, answers(texts), user)  # type: ignore[arg-type]
     write_shared(
@@ -113,6 +116,78 @@ def test_what_looks_like_a_name_is_none_in_the_node_either(tmp_path: Path) -> No
     assert node is not None
     assert node["local"][0] == {"name": "profile", "path": "/localscratch/…", "free": 1 << 40}
     assert node["gpus"] == NODE["gpus"]
+
+
+# What sites print beside it all: machines, plugins and licences of theirs.
+OF_A_LAB: dict[str, str | Answer] = {
+    "sinfo --version": "slurm 24.11.5-kuhnlab\n",
+    "scontrol show config": (
+        "AccountingStorageType = accounting_storage/slurmdbd\nAccountingStorageHost = kuhndb\n"
+        "AccountingStorageTRES = cpu,mem,node,gres/gpu,gres/gpu:a100,license/kuhnsoft\n"
+        "ClusterName = bird\nGresTypes = gpu,kuhndisk\nJobSubmitPlugins = lua,kuhnrules\n"
+        "SLURM_VERSION = 24.11.5-kuhnlab\nSlurmctldHost[0] = kuhnctl(10.1.2.3)\n"
+        "MaxArraySize = 4001\n"
+    ),
+    "scontrol --oneliner show partition": (
+        "PartitionName=gpu Default=YES MaxTime=2-00:00:00 State=UP "
+        "Nodes=a100-kuhn[01-04],kuhnbox,kuhn7 TRES=cpu=64,mem=9G,gres/gpu=4,license/kuhnsoft=2\n"
+    ),
+    "sinfo --noheader --format=%P|%D|%c|%m|%G": ("gpu*|4|64|512000|gpu:a100:4(S:0-1),kuhndisk:2\n"),
+    "sacctmgr -nP show qos format=Name,MaxWall,MaxJobsPerUser,MaxSubmitJobsPerUser": Answer(
+        "", "sacctmgr: error: failed to open persistent connection to host:kuhndb:6819: refused"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        "job 77 did not run (pending (ReqNodeNotAvail, UnavailableNodes:a100-kuhn[01-03],kuhn7))",
+        "Unable to contact slurm controller (kuhnctl:6817)",
+        "kuhnbox is drained; so is a100-kuhn02",
+        "no route to 2001:db8:77::cafe, and none to fd00::77",
+    ],
+)
+def test_machines_and_resources_of_a_lab_are_left_out(tmp_path: Path, says: str) -> None:
+    text = share(OF_A_LAB, tmp_path / "file", "me", Finding("compute nodes", "job", "fail", says))
+    assert not re.search("kuhn|cafe|fd00", text), text
+    facts = facts_in(tmp_path / "file")
+    assert (facts.version, facts.gpu_types) == ("24.11.5", {"a100": 4})
+    assert "gres/gpu:a100" in facts.config["AccountingStorageTRES"]
+    assert facts.partitions[0].longest == 2 * 86400
+
+
+def test_folders_with_spaces_are_left_out_as_a_whole(tmp_path: Path) -> None:
+    names = StandIns()
+    names.folders(["/data/kuhn lab/birds & bees", "/home/gpu/plain"])
+    says = "/data/kuhn lab/birds & bees is shared; /data/kuhn lab/birds & bees/.keys can be read"
+    shown = names.text(says)
+    assert not re.search("kuhn|lab|birds|bees", shown), shown
+    assert shown.startswith("/data/… is shared")
+    assert names.text("/home/gpu/plain is shared") == "/home/… is shared"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://ada:a!b@proxy/kuhn/x", "https://host1/…"),
+        ("http://login3.kuhn.edu:8080/kuhn, then", "http://host1:8080/…, then"),
+        ("see https://github.com", "see https://github.com"),
+        ("fs:/export/kuhn is full", "fs:/… is full"),
+    ],
+)
+def test_addresses_of_pages_and_of_file_servers(text: str, shown: str) -> None:
+    assert StandIns().text(text) == shown
+
+
+def test_what_was_asked_for_by_name_is_left_out() -> None:
+    """Sites' own refusals repeat it."""
+    given = {"resources.account": "kuhn", "resources.reservation": "birds-course",
+             "resources.extra": ["--comment=for ada", "--nodelist=owl3", "--x"]}  # fmt: skip
+    flags = Flags({name: FlagValue(value, "--x") for name, value in given.items()})
+    names = sharing._names_here([], None, flags, profile="kuhn-cluster")
+    shown = names.text("Account kuhn may not use owl3 in birds-course (for ada): see kuhn-cluster")
+    assert shown == "Account account1 may not use (hidden) in reservation1 ((hidden)): see cluster1"
 
 
 def test_secrets_and_full_names(monkeypatch: pytest.MonkeyPatch) -> None:

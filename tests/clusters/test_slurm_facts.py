@@ -15,6 +15,7 @@ from runyard.clusters.asking import USUAL_SECONDS, Answer, asker
 from runyard.clusters.findings import Finding
 from runyard.clusters.load import SHIPPED, load_profile
 from runyard.clusters.place import Recognised
+from runyard.schedulers.doctor import Site
 from runyard.schedulers.slurm.doctor.checks import check_slurm
 from runyard.schedulers.slurm.doctor.draft import draft, draft_name
 from runyard.schedulers.slurm.facts import (
@@ -81,14 +82,14 @@ LIKE_25_05 = {
 }
 
 
-def answers(texts: Mapping[str, str]) -> object:
+def answers(texts: Mapping[str, str | Answer]) -> object:
     """A stand-in for Slurm's commands: it answers what is recorded, and knows nothing else."""
 
     def ask(*words: str, seconds: float = USUAL_SECONDS) -> Answer:
         text = texts.get(" ".join(words))
         if text is None:
             return Answer(trouble=f"{words[0]}: it has no such option")
-        return Answer(text)
+        return text if isinstance(text, Answer) else Answer(text)
 
     return ask
 
@@ -224,9 +225,7 @@ def test_a_draft_can_be_read_and_says_what_was_found(
     }
     folder = tmp_path_factory.mktemp("drafts")
     for answered in (node, None):
-        text = draft(
-            facts, "login1", answered, date="2026-11-15", containers=[], cuda=["cuda/12.2"]
-        )
+        text = draft(facts, Site("login1", [], ["cuda/12.2"], answered))
         (folder / f"{name}.yaml").write_text(text)
         profile = load_profile(name, folders=[folder, SHIPPED])
         assert profile.identity.cluster_names == (facts.cluster_name,)
@@ -256,7 +255,7 @@ def test_a_draft_names_partitions_whose_jobs_make_room_for_others(
         f"PartitionName=main GraceTime=60 PreemptMode=OFF {words}\n"
     )
     facts = facts_of({**RECORDED_22_05, "scontrol --oneliner show partition": partitions})
-    text = draft(facts, "login1", None, date="2026-11-15", containers=[], cuda=[])
+    text = draft(facts, Site("login1", [], [], None))
     (tmp_path / "spot.yaml").write_text(text)
     found = load_profile("spot", folders=[tmp_path, SHIPPED]).elasticity
     assert (found.spot, found.grace) == (("spare", "scrap"), 90)

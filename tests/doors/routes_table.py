@@ -93,6 +93,7 @@ ROUTES: Mapping[str, Door] = {
     "PUT /uploads/manifests/{token}": Door(SIGNED),
     "GET /downloads/wandb_artifacts/{token}": Door(SIGNED),
     "GET /downloads/manifests/{token}/wandb_manifest.json": Door(SIGNED),
+    "GET /downloads/history/{token}": Door(SIGNED),
     # The server.
     "GET /api/health": Door(KEY, silent=True),
     "GET /api/proof": Door(OPEN, at=["/api/proof?nonce=n"]),

@@ -118,7 +118,7 @@ ACTORS = [COLLEAGUE, ADMINS_KEY_FOR_RUNS, TEAM_MATE, FORMER_MEMBER, ADMIN]
 
 
 def test_every_mutation_is_classified(of_admin: Walk) -> None:
-    mutations = set(of_admin.roots["mutation"]()) - {"__typename", *refusals.MUTATIONS}
+    mutations = set(of_admin.roots["mutation"]("")) - {"__typename", *refusals.MUTATIONS}
     assert mutations == set(MUTATIONS), (
         "what does it change, and whose is that? See tests/doors/mutations_table.py"
     )
@@ -137,7 +137,7 @@ def test_nobody_changes_what_is_not_theirs(world: World, actor: Actor) -> None:
 def of_owner(world: World) -> Walk:
     """The owner's changes of what is theirs: each input is one that does something."""
     walk = walk_of(world, OWNER, {})
-    walk.shapes.add(frozenset(walk.roots["mutation"]()))
+    walk.shapes.add(frozenset(walk.roots["mutation"]("")))
     for name, mutation in sorted(MUTATIONS.items(), key=lambda item: item[1].ends):
         refusals = []
         for template in mutation.inputs:

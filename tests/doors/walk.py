@@ -64,12 +64,12 @@ class Walk:
         self.roots = root_fields.roots(request)
 
     async def queries(self) -> None:
-        await self._visit(self.roots["query"](), "Query", "", _NOTHING)
+        await self._visit(self.roots["query"](""), "Query", "", _NOTHING)
 
     async def mutate(self, name: str, given: Arguments) -> str | None:
         """Calls a mutation and goes through its result; the words of a refusal."""
         self.said |= _texts(given)
-        resolve = self.roots["mutation"]()[name]
+        resolve = self.roots["mutation"]("")[name]
         return await self._call(resolve, {"input": given}, ("Mutation", name), _NOTHING)
 
     async def _visit(self, source: Source, place: str, via: str, said: Texts) -> None:

@@ -19,6 +19,7 @@ from runyard.clusters.asking import asker
 from runyard.clusters.load import SHIPPED, load_profile
 from runyard.clusters.place import Recognised
 from runyard.launch.watching import news_of
+from runyard.schedulers.doctor import Site
 from runyard.schedulers.jobs import used
 from runyard.schedulers.slurm import (
     accounting,
@@ -161,7 +162,7 @@ class SlurmOutput:
         facts = gather(ask, "me")
         list(check_slurm(facts, self._profile, Recognised("generic", "a test says so")))
         draft_name(facts, "login1")
-        draft(facts, "login1", None, date="2026-11-15", containers=[], cuda=[])
+        draft(facts, Site("login1", [], [], None))
 
     def renew(self) -> None:
         return

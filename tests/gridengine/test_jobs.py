@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from runyard.clusters.profile import Profile
 from runyard.config.request import Request
 from runyard.schedulers.conformance import Bench
 from runyard.schedulers.gridengine import queue
 from runyard.schedulers.gridengine.header import header, header_lines
 from runyard.schedulers.gridengine.scheduler import GridEngine
+from runyard.schedulers.header_request import HeaderRequest, ScriptPlace
 from runyard.schedulers.jobs import Batch
 from runyard.schedulers.resources import Ruled
 
@@ -38,8 +40,8 @@ def asking(bench: Bench, body: str, *, cpus: int = 1, time: float = 300.0) -> Ba
     )  # fmt: skip
     batch = bench.batch(body)
     log = bench.folder / f"{batch.name.replace('bench', 'job')}.log"
-    asked = header("train", Request(), ruled, form="jobs", more=["-notify"])
-    lines = header_lines(asked, tasks=None, at_once=None, log=str(log), folder=bench.folder)
+    asked = HeaderRequest("train", Request(), Profile(), ruled, "jobs", more=["-notify"])
+    lines = header_lines(header(asked), ScriptPlace(str(log), bench.folder))
     return Batch("train", "\n".join(["#!/bin/sh", *lines, body]), batch.key)
 
 

@@ -27,8 +27,6 @@ class Case:
     artifact: str = ""
     media: str = ""
     environment: str = "integrations"
-    names_itself: bool = False
-    """It gives its run an id of its own; what `runyard run` made has only what it printed."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +64,7 @@ CASES = (
     Case("TensorBoard", "tensorboard_sync", "tensorboard", "`sync_tensorboard=True`",
          "train/loss", 10, media="noise"),
     Case("Ultralytics", "ultralytics_callback", "ultralytics", "its own callback",
-         "train/box_loss", 2, config="epochs", environment="ultralytics",
-         names_itself=True),
+         "train/box_loss", 2, config="epochs", environment="ultralytics"),
 )  # fmt: skip
 
 

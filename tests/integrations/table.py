@@ -26,7 +26,6 @@ def row(case: Case, result: Result) -> str:
         kinds.append(f"{result.settings} setting{'s' * (result.settings != 1)}")
     kinds += ["the model as an artifact"] if case.artifact else []
     kinds += ["charts and images"] if case.media else []
-    kinds += ["in a run whose id it chooses itself"] if case.names_itself else []
     return f"| {case.name} | {result.version} | {case.by} | {', '.join(kinds)} |"
 
 

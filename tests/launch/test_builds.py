@@ -91,6 +91,12 @@ def test_every_kind_has_its_files_and_steps() -> None:
     assert "shifterimg pull docker:nersc/pytorch:24.06" in told["shifter"].script
 
 
+@pytest.mark.parametrize("kind", ["apptainer", "shifter", "podman-hpc", "podman", "pyxis"])
+def test_nothing_is_pulled_without_an_image(kind: str) -> None:
+    with pytest.raises(ConfigError, match=f"of kind {kind}, and has no image"):
+        planned(kind, {})
+
+
 def test_the_name_follows_from_all_that_the_result_depends_on() -> None:
     first = planned("venv", {"requirements.txt": "six\n"})
     assert first.folder == planned("venv", {"requirements.txt": "six\n"}).folder

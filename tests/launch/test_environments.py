@@ -13,8 +13,8 @@ from runyard.clusters.profile import Containers, Profile, Script, Software
 from runyard.config.request import Agents, Environment
 from runyard.errors import ConfigError
 from runyard.launch.environment_checks import demand, look
-from runyard.launch.environment_places import find_image, find_setting
-from runyard.launch.environments import Setting, wrap
+from runyard.launch.environment_places import find_environment_places, find_image
+from runyard.launch.environments import EnvironmentPlaces, wrap
 from runyard.launch.script import script
 from runyard.launch.shell_words import module_lines
 from runyard.schedulers.slurm.script_words import WORDS
@@ -22,7 +22,7 @@ from tests.launch.planning import planned, request
 from tests.packages import find_shells, require
 
 PROFILE = Profile()
-PLACE = Setting(project=Path("/p/my project"), work=Path("/p/my project"), words=WORDS)
+PLACE = EnvironmentPlaces(project=Path("/p/my project"), work=Path("/p/my project"), words=WORDS)
 SHELLS = find_shells()
 
 
@@ -58,7 +58,7 @@ def test_a_virtual_environment_is_activated(shell: str, tmp_path: Path) -> None:
     subprocess.run(["python3", "-m", "venv", "--without-pip", project / ".venv"], check=True)
     for kind in ("venv", "uv"):
         environment = Environment(kind=kind)
-        setting = find_setting(
+        setting = find_environment_places(
             environment, PROFILE, project=project, work=project, words=WORDS, environ={}
         )
         wrapping = wrap(environment, PROFILE, setting)
@@ -68,7 +68,7 @@ def test_a_virtual_environment_is_activated(shell: str, tmp_path: Path) -> None:
 
 def test_an_environment_that_is_not_there_is_told_with_the_mend(tmp_path: Path) -> None:
     environment = Environment(kind="venv")
-    setting = find_setting(
+    setting = find_environment_places(
         environment, PROFILE, project=tmp_path, work=tmp_path, words=WORDS, environ={}
     )
     with pytest.raises(ConfigError, match="has no virtual environment") as told:
@@ -91,7 +91,7 @@ def test_a_conda_environment_is_activated_by_name(shell: str, tmp_path: Path) ->
     (root / "envs" / "ml" / "conda-meta").mkdir(parents=True)
     environment = Environment(kind="conda", name="ml")
     environ = {"HOME": str(tmp_path / "home of me"), "PATH": "/nowhere"}
-    setting = find_setting(
+    setting = find_environment_places(
         environment, PROFILE, project=tmp_path, work=tmp_path, words=WORDS, environ=environ
     )
     wrapping = wrap(environment, PROFILE, setting)
@@ -106,12 +106,12 @@ def test_conda_is_found_where_the_profile_or_its_own_variables_say(tmp_path: Pat
     site = replace(PROFILE, software=Software(conda_root="${SITE}/conda"))
     environment = Environment(kind="conda", name="ml")
     environ = {"SITE": str(tmp_path / "site"), "PATH": "/nowhere", "HOME": "/nowhere"}
-    found = find_setting(
+    found = find_environment_places(
         environment, site, project=tmp_path, work=tmp_path, words=WORDS, environ=environ
     )
     assert found.conda == str(tmp_path / "site/conda")
     environ = {"CONDA_EXE": str(tmp_path / "own/miniforge3/bin/conda"), "PATH": "/nowhere"}
-    found = find_setting(
+    found = find_environment_places(
         environment, PROFILE, project=tmp_path, work=tmp_path, words=WORDS, environ=environ
     )
     assert found.conda == str(tmp_path / "own/miniforge3")
@@ -124,7 +124,9 @@ def test_pixi_is_asked_for_its_lines_in_the_scripts_shell(shell: str, tmp_path: 
     (tmp_path / "pixi.toml").write_text("[project]\n")
     profile = replace(PROFILE, script=Script(interpreter=f"/bin/{shell}"))
     environment = Environment(kind="pixi", name="gpu")
-    setting = find_setting(environment, profile, project=tmp_path, work=tmp_path, words=WORDS)
+    setting = find_environment_places(
+        environment, profile, project=tmp_path, work=tmp_path, words=WORDS
+    )
     lines = wrap(environment, profile, setting).before
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
     called = run_lines(shell, lines, 'echo "$CALLED"', PATH=path)
@@ -164,7 +166,7 @@ def test_a_real_module_is_loaded_by_a_shell_that_does_not_know_the_word(
 
 
 def test_a_failing_activation_ends_the_job_and_says_why(tmp_path: Path) -> None:
-    gone = replace(PLACE, found=str(tmp_path / "gone"))
+    gone = replace(PLACE, place=str(tmp_path / "gone"))
     line = wrap(Environment(kind="venv"), PROFILE, gone).before[0]
     done = subprocess.run(["bash", "-c", f"{line}\necho on"], capture_output=True, text=True,
                           check=False)  # fmt: skip
@@ -175,7 +177,7 @@ def test_a_failing_activation_ends_the_job_and_says_why(tmp_path: Path) -> None:
 def test_where_a_site_wants_it_each_job_builds_from_the_sites_own_wheels() -> None:
     site = replace(PROFILE, software=Software(wheels="site", build_where="inside"))
     environment = Environment(kind="venv", build=True)
-    setting = replace(PLACE, found="/p/my project/requirements.txt")
+    setting = replace(PLACE, place="/p/my project/requirements.txt")
     lines = "\n".join(wrap(environment, site, setting).before)
     assert 'virtualenv --no-download "$SLURM_TMPDIR/environment"' in lines
     assert "--no-index -r '/p/my project/requirements.txt'" in lines
@@ -185,7 +187,7 @@ def test_a_container_takes_the_containers_way() -> None:
     """Choosing one must never end in a virtual environment that happens to be there as well."""
     environment = Environment(kind="apptainer", image="/images/a.sif", path=".venv")
     profile = replace(PROFILE, containers=Containers(module="apptainer/1.3"))
-    wrapping = wrap(environment, profile, replace(PLACE, found="/images/a.sif"))
+    wrapping = wrap(environment, profile, replace(PLACE, place="/images/a.sif"))
     assert not any("activate" in line for line in wrapping.before)
     assert "module load apptainer/1.3" in wrapping.before[-1]
     assert '"$program" exec' in wrapping.launcher[2]
@@ -217,7 +219,7 @@ def test_an_image_without_wandb_is_told_and_one_that_cannot_start_is_not(
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
     image = write_script(tmp_path / "a.sif", "an image")
     environment = Environment(kind="apptainer", image=str(image))
-    checks = wrap(environment, PROFILE, replace(PLACE, found=str(image))).checks
+    checks = wrap(environment, PROFILE, replace(PLACE, place=str(image))).checks
     said: list[str] = []
     demand(checks, said.append)
     assert said == [
@@ -226,17 +228,17 @@ def test_an_image_without_wandb_is_told_and_one_that_cannot_start_is_not(
     ]
     (site,) = (tmp_path / "inside" / "lib").glob("python*/site-packages")
     write_script(site / "wandb.py", "")
-    assert [one.told for one in look(checks)] == [None] * 3
+    assert [seen.detail for seen in look(checks)] == [None] * 3
     write_script(tmp_path / "bin" / "singularity", "#!/bin/sh\nexit 255\n")
     *_, wandb = look(checks)
-    assert (wandb.is_fine, wandb.told) == (True, "not looked at: the image does not start here")
+    assert (wandb.is_fine, wandb.detail) == (True, "not looked at: the image does not start here")
 
 
 def test_the_environment_is_active_before_srun() -> None:
     """And before the agents, in every form of a job."""
     for form in ("nodes", "array"):
         asked = request(agents=Agents(count=2, form=form))
-        found = replace(PLACE, found="/p/.venv")
+        found = replace(PLACE, place="/p/.venv")
         wrapping = wrap(Environment(kind="venv"), asked.profile, found)
         text = script(replace(planned(asked), wrapping=wrapping))
         start = "srun " if form == "nodes" else "runyard.node.agent"

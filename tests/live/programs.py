@@ -11,7 +11,7 @@ from typing import Any
 
 from runyard.client.api import Api
 from runyard.client.discover import ensure_server
-from runyard.client.environment import wandb_environment
+from runyard.client.wandb_variables import wandb_variables
 from runyard.home import Home, read_discovery
 from runyard.shapes.runs import Series
 from tests.conftest import RunRunyard
@@ -54,7 +54,7 @@ def stock_client(home: Home) -> dict[str, str]:
     found = read_discovery(home)
     assert found is not None
     often = {"WANDB_X_FILE_STREAM_TRANSMIT_INTERVAL": "1", "WANDB_SILENT": "true"}
-    return {**often, **wandb_environment(found.url, key, {**os.environ, **often})}
+    return {**often, **wandb_variables(found.url, key, {**os.environ, **often})}
 
 
 def list_runs(runyard: RunRunyard) -> list[dict[str, Any]]:

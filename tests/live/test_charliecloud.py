@@ -16,7 +16,7 @@ from runyard.clusters.profile import Profile
 from runyard.config.request import Environment
 from runyard.home import Home, read_discovery
 from runyard.launch.environment_checks import look
-from runyard.launch.environment_places import find_setting
+from runyard.launch.environment_places import find_environment_places
 from runyard.launch.environments import wrap
 from runyard.schedulers.slurm.script_words import WORDS
 from tests.conftest import RunRunyard
@@ -65,7 +65,9 @@ def write_job(
 ) -> Path:
     """job.json, as a submission writes it."""
     environment = Environment(kind=kind, image=str(image), mounts=host_mounts())
-    setting = find_setting(environment, Profile(), project=folder, work=folder, words=WORDS)
+    setting = find_environment_places(
+        environment, Profile(), project=folder, work=folder, words=WORDS
+    )
     wrapping = wrap(environment, Profile(), setting)
     assert all(one.is_fine for one in look(wrapping.checks))
     file = folder / "job.json"

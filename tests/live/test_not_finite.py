@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runyard.client.environment import wandb_environment
+from runyard.client.wandb_variables import wandb_variables
 from runyard.home import Home, read_discovery
 from tests.conftest import ask_runyard, run_runyard
 from tests.live.sweeping import api_of, trials_of, with_python, write_sweep
@@ -111,7 +111,7 @@ def test_what_is_kept_finishes_and_says_so(state_folder: Home, tmp_path: Path) -
     assert discovery is not None
     asked = subprocess.run(
         [sys.executable, "-c", BEST_RUN, place],
-        env={**os.environ, **wandb_environment(discovery.url, discovery.key, dict(os.environ))},
+        env={**os.environ, **wandb_variables(discovery.url, discovery.key, dict(os.environ))},
         capture_output=True,
         text=True,
         check=False,

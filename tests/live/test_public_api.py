@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from runyard.client.discover import ensure_server
-from runyard.client.environment import wandb_environment
+from runyard.client.wandb_variables import wandb_variables
 from runyard.home import Home, read_discovery
 from tests.conftest import run_runyard
 from tests.live.programs import PYTHON
@@ -216,7 +216,7 @@ def yard(
     key = ensure_server(module_home).api.people.shell_key("shell of a test", None)
     discovery = read_discovery(module_home)
     assert discovery is not None
-    environment = wandb_environment(discovery.url, key, dict(os.environ))
+    environment = wandb_variables(discovery.url, key, dict(os.environ))
     for name, value in {**environment, "WANDB_PROJECT": "birds"}.items():
         module_environment.setenv(name, value)
     module_environment.chdir(tmp_path_factory.mktemp("work"))

@@ -146,7 +146,7 @@ def test_a_job_of_an_earlier_process_is_found_by_its_id(
 def test_a_job_found_again_is_not_waited_for_when_nobody_works_on_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runyard.scripting.watch._POLL_SECONDS", 1.0)
+    monkeypatch.setattr("runyard.scripting.watch.POLL_SECONDS", 1.0)
     job = runyard.submit(python("import time; time.sleep(600)"), folder=tmp_path, time="3s")
     with pytest.raises(runyard.NobodyWorks, match=f"{job.id} is not done"):
         runyard.job(job.id).wait(LONG)

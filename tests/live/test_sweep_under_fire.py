@@ -46,7 +46,7 @@ def test_every_point_of_a_grid_is_run_to_its_end_by_real_agents(
         runyard={"retries": {"node": 1000}},
     )  # fmt: skip
     sweep = api_of(state_folder).sweeps.create(file.read_text(), project="p", folder=str(folder))
-    leash, held = os.pipe()
+    control, held = os.pipe()
     started: list[subprocess.Popen[bytes]] = []
 
     def keep_agents_at_work() -> None:
@@ -56,7 +56,7 @@ def test_every_point_of_a_grid_is_run_to_its_end_by_real_agents(
                 sweep["key"],
                 slots=Slots(SLOTS),
                 folder=str(folder),
-                leash=leash,
+                control=control,
                 quiet=True,
             )
             started.append(
@@ -64,7 +64,7 @@ def test_every_point_of_a_grid_is_run_to_its_end_by_real_agents(
                     command,
                     cwd=folder,
                     env={**os.environ, **with_python()},
-                    pass_fds=[leash],
+                    pass_fds=[control],
                     start_new_session=True,
                 )
             )
@@ -87,7 +87,7 @@ def test_every_point_of_a_grid_is_run_to_its_end_by_real_agents(
             keep_agents_at_work()
             time.sleep(0.2)
     finally:
-        os.close(leash)
+        os.close(control)
         os.close(held)
         for process in started:
             process.terminate()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import getpass
+import json
+import re
 import shlex
 import signal
 import subprocess
@@ -101,6 +103,30 @@ def test_a_program_without_wandb_is_recorded_too(runyard: RunRunyard, tmp_path: 
     assert run["folder"] == str(tmp_path)
     assert run["ended_at"] >= run["started_at"]
     assert sorted(runyard("logs", "plain").stdout.split()) == ["err", "out"]
+
+
+def test_a_program_that_names_its_run_has_one_run(
+    runyard: RunRunyard, state_folder: Home, tmp_path: Path
+) -> None:
+    """As Ultralytics does. What is printed before the run begins belongs to it, too."""
+    program = write_program(
+        tmp_path / "project",
+        "import wandb\n"
+        'print("before it begins")\n'
+        'run = wandb.init(project="runs-detect", name="train", id="train_1", resume="allow")\n'
+        'run.log({"a": 1})\n'
+        "run.finish()\n",
+    )
+    ended = runyard("run", "--", PYTHON, str(program), cwd=program.parent)
+    assert ended.returncode == 0, ended.stderr
+    (run,) = list_runs(runyard)
+    assert (run["id"], run["name"], run["project"]) == ("train_1", "train", "runs-detect")
+    assert (run["state"], run["steps"], run["command"]) == ("finished", 1, [PYTHON, str(program)])
+    console = runyard("logs", "train_1").stdout
+    assert console.count("before it begins\n") == 1
+    assert "run train_1 finished" in ended.stderr
+    (announced,) = re.findall(r"run (\w+) \(", ended.stderr)
+    assert json.loads(runyard("show", announced, "--json").stdout)["id"] == "train_1"
 
 
 @pytest.mark.parametrize(

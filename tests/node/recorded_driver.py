@@ -78,21 +78,32 @@ kill $!
 
 def build_driver(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file with the driver's answers; those of an idle card at first."""
-    require("gcc", "libc6-dev")
-    library, gpu = folder / "libnvidia-ml.so.1", folder / "gpu"
-    source = Path(__file__).with_name("recorded_nvml.c")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    gpu = folder / "gpu"
     gpu.write_text(answers("idle"))
-    monkeypatch.setenv("RUNYARD_NVML", str(library))
+    monkeypatch.setenv("RUNYARD_NVML", str(compile_driver("recorded_nvml.c", folder)))
     monkeypatch.setenv("RECORDED_GPU", str(gpu))
     return gpu
 
 
-def install_mps(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put the daemon on the PATH, and its folders into one of ours."""
-    program = folder / "bin" / "nvidia-cuda-mps-control"
-    program.parent.mkdir()
+def compile_driver(source: str, folder: Path) -> Path:
+    """The library that RUNYARD_NVML names, from a file beside this one."""
+    require("gcc", "libc6-dev")
+    library = folder / "libnvidia-ml.so.1"
+    file = Path(__file__).with_name(source)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, file], check=True)
+    return library
+
+
+def write_mps(folder: Path) -> None:
+    program = folder / "nvidia-cuda-mps-control"
     program.write_text(_MPS)
     program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+
+
+def install_mps(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the daemon on the PATH, and its folders into one of ours."""
+    programs = folder / "bin"
+    programs.mkdir()
+    write_mps(programs)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.delenv("SLURM_TMPDIR", raising=False)

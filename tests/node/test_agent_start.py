@@ -16,7 +16,7 @@ MOST_FILES = 60
 
 
 def test_it_starts_with_few_files() -> None:
-    command = agent_command(1, slots=Slots(), folder=".", leash=0, quiet=True)
+    command = agent_command(1, slots=Slots(), folder=".", control=0, quiet=True)
     place = command.index("-c") + 1
     begin, end = command[place].split("sys.exit(main())")
     ask = "print(*sys.modules.items(), sep='\\n')"

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from runyard.node.agent.job_end import JobEnd, find_end
-from runyard.node.attempt.causes import final_cause
 from runyard.node.attempt.checkpoints import asked_to_go_on, has_saved, is_used, saved_at
+from runyard.node.attempt.exit_causes import final_cause
 from runyard.schedulers.inside import this_job
 
 NOW = 1_000_000.0

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from runyard.node.attempt import records
-from runyard.node.attempt.causes import cause_of
+from runyard.node.attempt.exit_causes import cause_of
 from runyard.node.attempt.records import Record
 from runyard.node.link.channel import parse_answer
 from runyard.node.system import processes

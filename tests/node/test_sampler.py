@@ -18,7 +18,15 @@ from runyard.node.devices.gpus import ask_cards, ask_driver, refusing
 from runyard.node.devices.row_rate import RowCount
 from runyard.node.devices.sampler_client import SAMPLER
 from runyard.node.system.processes import MARK
-from tests.node.recorded_driver import SCENES, TOTAL, UUID, answers, build_driver, invented
+from tests.node.recorded_driver import (
+    SCENES,
+    TOTAL,
+    UUID,
+    answers,
+    build_driver,
+    compile_driver,
+    invented,
+)
 
 # Takes 60 MB and a second of CPU, its child 40 MB; says so, and waits.
 PROGRAM = """\
@@ -165,6 +173,22 @@ def test_the_driver_lists_gpus_and_says_which_are_exclusive(
     assert refusing(["0", UUID]) == []
     gpu.write_text(answers("idle") + "mode 3\n")  # Not recorded: a card in exclusive mode.
     assert refusing(["0", "7"]) == ["0"]
+
+
+@pytest.mark.parametrize("count", ["usable", "all"])
+def test_gpus_behind_a_fence_are_numbered_as_cuda_numbers_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: str
+) -> None:
+    """A job has the last two of four GPUs; tests/nodes/test_fences.py has a real fence."""
+    for number in (2, 3):
+        (tmp_path / f"nvidia{number}").touch()
+    monkeypatch.setenv("RUNYARD_NVML", str(compile_driver("fenced_nvml.c", tmp_path)))
+    monkeypatch.setenv("FENCED_GPUS", str(tmp_path))
+    monkeypatch.setenv("FENCED_COUNT", count)
+    assert ask_driver() == ["GPU-2", "GPU-3"]
+    assert [card["model"] for card in ask_cards(["0", "1", "GPU-3", "2"])] == [
+        "Fenced 2", "Fenced 3", "Fenced 3", "",
+    ]  # fmt: skip
 
 
 def test_without_a_driver_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,6 +96,19 @@ def test_more_programs_than_cpus_share_them_with_one_thread_each_and_it_is_told(
     assert line.endswith(f"less than one each; -j {here} gives each a whole one")
 
 
+def test_of_a_machine_with_more_cpus_a_job_shares_out_its_own() -> None:
+    """By numbers that need not begin at 0, as control groups and task/affinity set them."""
+    before = os.sched_getaffinity(0)
+    own = max(before)
+    os.sched_setaffinity(0, {own})
+    try:
+        (share,) = lay_out({"slots": "1"}, {}, print).shares
+    finally:
+        os.sched_setaffinity(0, before)
+    assert share.cpus == (own,)
+    assert told(share)["OMP_NUM_THREADS"] == "1"
+
+
 def told(
     share: Share, *, slots: int = 4, together: int = 2, variable: str = "CUDA_VISIBLE_DEVICES",
     **environ: str,

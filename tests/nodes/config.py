@@ -16,7 +16,7 @@ class Plan:
 
     nodes: int = 2
     logins: int = 1
-    gpus: int = 2
+    gpus: int = 4
     locks: str = "far"
     """`far`: a lock holds on all hosts. `near`: it ends at the host."""
     system: Path = Path("/")

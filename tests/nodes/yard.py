@@ -28,7 +28,8 @@ print(json.dumps([
     {"lr": run["config"].get("lr"), "state": run["state"],
      "rows": [(row["_step"], row["value"]) for row in api.rows(run)],
      "attempts": [(attempt["node"], attempt["started_at"], attempt["ended_at"])
-                  for attempt in run["attempts"]]} for run in runs]))
+                  for attempt in run["attempts"]],
+     "causes": [attempt["cause"] for attempt in run["attempts"]]} for run in runs]))
 """
 
 
@@ -107,7 +108,8 @@ class Yard:
         self.rig.run(host, "pkill", "-KILL", "-f", pattern)
 
     def runs(self, host: str) -> list[dict[str, Any]]:
-        """Of the server, asked on a host: `lr`, `state`, `rows` and `attempts` of each run."""
+        """Of the server, asked on a host: `lr`, `state`, `rows`, `attempts` and `causes` of each
+        run."""
         words = (sys.executable, "-c", _TELL, self.env["RUNYARD_HOME"])
         runs: list[dict[str, Any]] = json.loads(self.rig.run(host, *words, env=self.env))
         return runs

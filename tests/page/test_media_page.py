@@ -162,6 +162,8 @@ def test_runs_are_side_by_side_under_one_slider(
     assert left is not None
     assert right is not None
     assert left["y"] == right["y"], "side by side"
+    # A card, as on a run's page: nothing touches its edge.
+    expect(both).to_have_css("padding-left", "14px")
     matrix = panel(page, "charts/confusion")
     expect_drawn(matrix, 2)
 

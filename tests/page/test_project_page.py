@@ -185,6 +185,68 @@ def test_many_runs_are_renamed_by_a_pattern_with_a_way_back(page: Page, yard: Ya
     assert yard.api.run(f"{yard.me()}/wide/r6")["name"] == "run-6"
 
 
+def test_many_runs_are_changed_by_the_keyboard_alone(page: Page, yard: Yard) -> None:
+    def focused() -> str:
+        found: str = page.evaluate("document.activeElement.textContent.trim()")
+        return found
+
+    def go_to(name: str) -> None:
+        for _ in range(12):
+            if page.evaluate("document.activeElement.ariaLabel") == name:
+                return
+            page.keyboard.press("Tab")
+        raise AssertionError(f"{name} is more than twelve stops away")
+
+    def act(word: str) -> None:
+        """By the menu, with its arrows."""
+        go_to("More for the selected runs")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("menuitem").first).to_be_focused()
+        words = []
+        for _ in range(8):
+            words.append(focused())
+            if words[-1] == word:
+                page.keyboard.press("Enter")
+                return
+            page.keyboard.press("ArrowDown")
+        raise AssertionError(f"no {word} in the menu: {words}")
+
+    # Arrows scroll the charts, and move in the table.
+    _lines(page, "part0/loss", 12)
+    page.keyboard.press("c")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("document.activeElement?.matches('.charts-body')")
+    page.wait_for_function("document.activeElement.scrollTop > 0")
+    page.get_by_role("grid", name="Runs").focus()
+    for key in ("ArrowDown", "Space", "ArrowDown", "Space"):
+        page.keyboard.press(key)
+    expect(page.get_by_role("toolbar", name="Selected runs")).to_contain_text("2 selected")
+    act("Ask 2 runs to stop")
+    expect(page.locator(".toast", has_text="2 runs asked to stop")).to_be_visible()
+    assert [yard.api.run(f"wide/r{number}")["stop_asked"] for number in (11, 10, 9)] == [
+        True,
+        True,
+        False,
+    ]
+    page.keyboard.press("Shift+Tab")
+    go_to("Tags of the selected runs")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("textbox", name="New tag")).to_be_focused()
+    page.keyboard.type("keyed")
+    page.keyboard.press("Enter")
+    expect(page.locator(".tag", has_text="keyed")).to_have_count(2)
+    act("Archive")
+    expect(page.locator(".run-link")).to_have_count(10)
+    page.keyboard.press("/")
+    page.keyboard.type("tag = archived")
+    expect(page.locator(".run-link")).to_have_text(["run-11", "run-10"])
+    page.get_by_role("grid", name="Runs").focus()
+    for key in ("ArrowDown", "Space", "ArrowDown", "Space"):
+        page.keyboard.press(key)
+    act("Take out of the archive")
+    expect(page.locator(".run-link")).to_have_count(0)
+
+
 def test_the_newest_runs_are_shown_while_the_others_come(page: Page, yard: Yard) -> None:
     for number in range(510):
         run = {"entity": yard.me(), "project": "long", "id": f"l{number}", "command": ["true"]}

@@ -107,6 +107,9 @@ def test_notes_are_markdown_that_can_be_edited(page: Page, yard: Yard) -> None:
     expect(notes.get_by_role("heading", name="Why")).to_be_visible()
     expect(notes.locator("strong")).to_have_text("small")
     expect(notes.get_by_role("listitem")).to_have_text(["first", "second"])
+    # As in a report: large headings, and code on a ground of its own.
+    expect(notes.get_by_role("heading", name="Why")).to_have_css("font-size", "17px")
+    expect(notes.locator("code")).to_have_css("padding-left", "5px")
     expect(notes).to_contain_text("<b>no HTML</b>")
     notes.get_by_role("button", name="Edit the notes").click()
     notes.get_by_role("textbox").fill("*Done.*")

@@ -80,7 +80,8 @@ def test_a_sweep_shows_how_far_it_is_what_won_and_what_matters(
     expect(progress).to_contain_text("1 failed")
     expect(progress).to_contain_text(search["best"]["name"])
     matters = page.get_by_role("region", name="Importance of parameters")
-    expect(matters.get_by_role("listitem").first).to_contain_text("lr")
+    # Not "higher is better": it is worse on both sides.
+    expect(matters.get_by_role("listitem").first).to_contain_text(re.compile("^lr.*in between$"))
     expect(matters).to_contain_text("the rest is interaction or noise")
     space = page.get_by_role("region", name="Search space")
     expect(space).to_contain_text("numbers on a log scale from 1e-05 to 0.1")
@@ -147,6 +148,36 @@ def test_a_sweep_is_steered_and_an_action_undone(yard: Yard, open_page: OpenPage
     page.get_by_role("button", name="Cancel the sweep", exact=True).click()
     expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible()
     until(lambda: state() == "canceled", "canceled")
+
+
+def test_a_search_at_its_end_says_so_until_it_is_stopped(yard: Yard, open_page: OpenPage) -> None:
+    line = {"x": {"min": 0.0, "max": 1.0}}
+    config = {**SEARCH, "name": "at its end", "run_cap": 200, "parameters": line}
+    sweep = yard.sweep(config)
+    agent = yard.agent(sweep)
+    for _ in range(55):
+        held = yard.claim(agent, wait=5)
+        goal = {"val_loss": 1 + (held["trial"]["values"]["x"] - 0.3) ** 2}
+        yard.log(held["run"], [goal])
+        yard.summarise(held["run"], goal)
+        yard.end(agent, held)
+
+    def chance() -> Any:
+        return yard.connection.get(f"/api/sweeps/{sweep['key']}")["chance"]
+
+    until(lambda: chance() is not None, "a judgement of the search")
+    for theme, width in (("light", 1440), ("dark", 390)):
+        page = sweep_page(yard, open_page, sweep, width=width, color_scheme=theme)
+        told = page.get_by_text("Stop? No new setting is likely to beat the best by more than 1 %")
+        expect(told).to_be_visible()
+        expect(told).to_contain_text(re.compile(r"\(chance (under 0\.1|\d+\.\d) %\)"))
+        expect(told).to_be_in_viewport(ratio=1)
+        assert wide(page) == 0
+        assert serious(page) == []
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_role("button", name="Stop the sweep", exact=True).click()
+    expect(told).to_have_count(0)
+    assert chance() is None
 
 
 def test_two_aims_have_a_front(yard: Yard, open_page: OpenPage) -> None:

@@ -25,8 +25,9 @@ SWEEP = {
     "metric": {"name": "val_loss", "goal": "minimize"},
     "parameters": {"rate": {"values": [0.00012345, 0.00012346, 0.00012347]}},
 }
-# What `define_metric("acc", summary="max")` and `define_metric("secret", hidden=True)` leave.
-DEFINED = [{"1": "acc", "7": [2]}, {"1": "secret", "6": [2]}]
+# What `define_metric` leaves: `"acc", summary="max"`, `"secret", hidden=True`, and
+# `"cost", summary="best", goal="minimize"`.
+DEFINED = [{"1": "acc", "7": [2]}, {"1": "secret", "6": [2]}, {"1": "cost", "7": [4], "8": 1}]
 _UPSERT = "mutation($input: UpsertBucketInput!) { upsertBucket(input: $input) { bucket { id } } }"
 
 
@@ -53,8 +54,10 @@ def yard(module_home: Home) -> Yard:
         answer = yard.connection.post("/graphql", {"query": _UPSERT, "variables": {"input": new}})
         assert "errors" not in answer
         place = {"entity": me, "project": "defined", "id": f"d{number}"}
-        yard.log(place, [{"acc": step / 10, "secret": 5 - step} for step in range(5)])
+        rows = [{"acc": step / 10, "secret": 5 - step, "cost": 3 - number} for step in range(5)]
+        yard.log(place, rows)
         summary: dict[str, Any] = {"acc": {"max": 0.4 + number / 10}, "secret": number}
+        summary["cost"] = {"best": 3 - number}
         yard.summarise(place, summary)
     return yard
 
@@ -136,6 +139,11 @@ def test_a_summary_is_named_by_what_was_defined_and_hidden_metrics_are_no_column
     _head(page, "acc (max)").click()
     expect(page.locator(".run-link").first).to_have_text("defined-1")
     expect(page.get_by_role("row").nth(1)).to_contain_text("0.5")
+    # The lowest first, where that is the goal.
+    _head(page, "cost (best)").click()
+    expect(page.locator(".run-link").first).to_have_text("defined-1")
+    _head(page, "cost (best)").click()
+    expect(page.locator(".run-link").first).to_have_text("defined-0")
     expect(_head(page, "secret")).to_have_count(0)
     page.goto(f"{yard.url}/{yard.me()}/defined/runs/d1/overview")
     expect(page.get_by_role("region", name="Summary")).to_contain_text("acc (max)")

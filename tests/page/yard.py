@@ -128,8 +128,9 @@ class Yard:
         agent: int = begun["agent"]
         return agent
 
-    def claim(self, agent: int) -> Any:
-        return self.connection.post(f"/api/agents/{agent}/claim", {"token": f"c{random.random()}"})
+    def claim(self, agent: int, wait: float = 0.0) -> Any:
+        given = {"token": f"c{random.random()}", "wait": wait}
+        return self.connection.post(f"/api/agents/{agent}/claim", given)
 
     def end(
         self, agent: int, held: Mapping[str, Any], code: int = 0, cause: str | None = None

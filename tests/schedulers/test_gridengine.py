@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from runyard.clusters.profile import Profile
 from runyard.config.request import Request, Resources
 from runyard.errors import ConfigError
 from runyard.schedulers.errors import NoAccounting, SchedulerSilent
@@ -23,6 +24,7 @@ from runyard.schedulers.gridengine.sending import command, mark_of, reply_of, wi
 from runyard.schedulers.gridengine.settings import SiteNames
 from runyard.schedulers.gridengine.states import ended_state, read_letters
 from runyard.schedulers.gridengine.variables import clean_environment
+from runyard.schedulers.header_request import HeaderRequest, ScriptPlace
 from runyard.schedulers.jobs import Batch
 from runyard.schedulers.partitions import Count
 from runyard.schedulers.resources import Ruled
@@ -38,11 +40,10 @@ def ruled(**changes: object) -> Ruled:
 
 
 def lines_of(name: str, asked: Ruled, **options: Any) -> list[str]:
-    site, requeue = options.pop("site", None), options.pop("requeue", False)
-    more = options.pop("more", ())
-    made = header(name, Request(), asked, form="jobs", requeue=requeue, site=site, more=more)
-    folder = {"tasks": None, "at_once": None, "log": "/l", "folder": Path("/f")}
-    return header_lines(made, **{**folder, **options})
+    profile = Profile(gridengine=options.pop("site", SiteNames()))
+    of_header = {key: options.pop(key) for key in ("requeue", "more") if key in options}
+    made = header(HeaderRequest(name, Request(), profile, asked, "jobs", **of_header))
+    return header_lines(made, ScriptPlace(**{"log": "/l", "folder": Path("/f"), **options}))
 
 
 def test_a_request_becomes_lines_of_qsub() -> None:
@@ -86,7 +87,9 @@ def test_what_nobody_asked_for_is_left_out_and_sites_have_names_of_their_own() -
 
 def test_several_nodes_are_refused_in_one_sentence() -> None:
     with pytest.raises(ConfigError, match="have one node and one task each"):
-        header("a", Request(resources=Resources(nodes=2)), ruled(), form="jobs")
+        header(
+            HeaderRequest("a", Request(resources=Resources(nodes=2)), Profile(), ruled(), "jobs")
+        )
 
 
 def test_a_part_of_an_array_is_the_same_script_with_another_number() -> None:

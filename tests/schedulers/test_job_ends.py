@@ -365,6 +365,36 @@ def test_an_agent_sees_a_changed_time_limit_and_that_it_is_pushed_out(
     assert end.next_look is None
 
 
+@pytest.mark.parametrize(
+    ("submitted", "said", "is_changed"),
+    [(3600, 3600, False), (90, 120, False), (3600, 900, True), (3600, 3660, True)],
+)
+@pytest.mark.parametrize("ahead", [0, 90])
+def test_a_clock_that_is_ahead_is_no_changed_time_limit(
+    squeue: Squeue,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ahead: int,
+    submitted: int,
+    said: int,
+    is_changed: bool,
+) -> None:
+    """Where Slurm sets no variable for the end, an agent counts it until the first answer. Slurm
+    rounds limits up to minutes."""
+    monkeypatch.setenv("RUNYARD_HOME", str(tmp_path))
+    now = time.time()
+    start = int(now) - ahead - 5
+    squeue.answer(f"7 0 {start} {start + said} N/A")
+    job = this_job({"SLURM_JOB_ID": "7"})
+    end = JobEnd(now + submitted, now, job=job, limit=submitted)
+    until(lambda: end.look_again(now) and end.end == start + said, "the end by Slurm")
+    assert end.has_new_limit == is_changed
+    squeue.answer(f"7 0 {start} {start + said + 600} N/A")
+    until(lambda: end.look_again(now), "somebody gives it more time")
+    assert end.has_new_limit
+    end.close()
+
+
 def test_how_often_an_agent_looks(squeue: Squeue, tmp_path: Path) -> None:
     outside = JobEnd(None, 0.0)
     assert outside.next_look is None

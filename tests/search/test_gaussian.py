@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from runyard.search.engines.gaussian import (
     Kernel,
     Posterior,
     fit_kernel,
+    most_probable,
     pairs_of,
     prior_of,
     surprise,
@@ -171,3 +174,53 @@ def test_the_best_and_the_newest_stay_in_the_model() -> None:
     assert len(kept) == 400
     assert set(np.argsort(values)[:200].tolist()) <= kept
     assert set(range(900, 1_000)) <= kept
+
+
+def test_a_valley_across_the_parameters_is_learnt_along_its_directions() -> None:
+    rng = np.random.default_rng(6)
+    rotation = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    x, others = rng.random((60, 4)), rng.random((200, 4))
+
+    def valley(rows: np.ndarray) -> np.ndarray:
+        return np.asarray(np.abs((rows - 0.5) @ rotation * np.array([6.0, 3.0, 0.3, 0.1])).sum(1))
+
+    numbers = np.zeros(4, dtype=bool)
+    y = (valley(x) - valley(x).mean()) / valley(x).std()
+    kernel = fit_kernel(x, y, numbers)
+    assert kernel.directions is not None
+    steepest = kernel.directions[:, np.argmin(kernel.lengths)]
+    assert abs(steepest @ rotation[:, 0]) > 0.95
+    means, _ = Posterior(kernel, x, y, np.empty((0, 4)), numbers).predict(others)
+    along_parameters = most_probable(x, y, numbers, None)[0]
+    without, _ = Posterior(along_parameters, x, y, np.empty((0, 4)), numbers).predict(others)
+    right = (valley(others) - valley(x).mean()) / valley(x).std()
+    assert np.abs(means - right).mean() < 0.8 * np.abs(without - right).mean()
+
+
+@pytest.mark.parametrize("count", [8, 40])
+def test_parameters_that_do_not_form_valleys_keep_their_own_length_scales(count: int) -> None:
+    x = some_points(count)
+    y = warp(np.abs(x[:, 0] - 0.3))
+    kernel = fit_kernel(x, y, CATEGORICAL)
+    assert kernel.directions is None or abs(kernel.directions).max() > 0.95
+
+
+def test_the_slope_along_directions_is_its_slope() -> None:
+    straight = posterior()
+    angle = 0.6
+    directions = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    kernel = replace(straight.kernel, directions=directions)
+    x = some_points(10)
+    turned = Posterior(kernel, x, x[:, 1], np.empty((0, 3)), CATEGORICAL)
+    for row in some_points(4, seed=3):
+        _, _, mean_slope, deviation_slope = turned.slopes(row)
+        for index in (0, 1):
+            step = np.zeros(3)
+            step[index] = 1e-6
+            above, below = turned.predict((row + step)[None]), turned.predict((row - step)[None])
+            assert mean_slope[index] == pytest.approx(
+                (above[0] - below[0])[0] / 2e-6, rel=1e-3, abs=1e-4
+            )
+            assert deviation_slope[index] == pytest.approx(
+                (above[1] - below[1])[0] / 2e-6, rel=1e-3, abs=1e-4
+            )

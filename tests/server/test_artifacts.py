@@ -128,8 +128,14 @@ def test_what_cannot_be_an_artifact_is_refused(logger: Logger) -> None:
         ({"metadata": "nonsense"}, "metadata is not JSON"),
         ({"historyStep": 2**70}, "historyStep"),
         ({"digest": ""}, "digest"),
+        ({"storageRegion": "coreweave-us"}, "no storage region 'coreweave-us' here"),
     ):
         assert word in logger.refused(CREATE, input={**good, **wrong}), wrong
+
+
+def test_a_region_of_the_servers_own_is_none(logger: Logger) -> None:
+    """By this name W&B's own server knows its disk; the other regions are refused above."""
+    assert logger.create(storageRegion="minio-local")["state"] == "PENDING"
 
 
 def test_a_name_has_one_type(logger: Logger) -> None:

@@ -21,6 +21,7 @@ OPEN = {
     "/uploads/artifacts/{token}",
     "/uploads/manifests/{token}",
     "/downloads/wandb_artifacts/{token}",
+    "/downloads/history/{token}",
     "/downloads/manifests/{token}/wandb_manifest.json",
     "/sdk/{rest:path}",
     "/",

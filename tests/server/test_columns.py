@@ -159,3 +159,15 @@ def test_packed_numbers_unpack_to_the_same_bits(numbers: list[float] | list[int]
     plain = np.array(numbers, np.float64 if kind == FLOAT else np.int64)
     back = np.asarray(unpack_values(kind, len(plain), pack_values(plain)))
     assert back.tobytes() == plain.tobytes()
+
+
+@given(st.dictionaries(st.text(max_size=4), scalars, max_size=4), st.sampled_from(["", " ", "x"]))
+def test_one_row_has_the_blob_that_it_has_among_others(row: dict[str, Any], more: str) -> None:
+    """The short way of one row of numbers; what is behind it may be no JSON."""
+    line, short, long = json.dumps(row) + more, Names(), Names()
+    first, second = (
+        decode(encode(lines, names.number), 0)
+        for lines, names in (([line], short), ([line, "{}"], long))
+    )
+    kept = to_rows((pick(column, np.array([0])) for column in second), long.name)
+    assert same(to_rows(first, short.name), kept)

@@ -227,3 +227,14 @@ def test_a_summary_nested_deep_does_not_hide_the_other_runs(client: Client, upse
 def test_a_stream_needs_the_key(client: Client) -> None:
     answer = client.request("POST", STREAM, [b"{}"], headers={"authorization": basic("wrong")})
     assert answer.status == 401
+
+
+def test_a_post_is_answered_as_any_other_question_is(client: Client) -> None:
+    """Posts go past the application's layers: headers, refusals and errors are the same."""
+    good, elsewhere = post(client, HISTORY, 0, "{}"), client.get("/api/run", name="run1")
+    closed = ("content-security-policy", "x-content-type-options", "referrer-policy")
+    assert [good.headers[name] for name in closed] == [elsewhere.headers[name] for name in closed]
+    for stranger in ("nobody's" * 5, None):
+        refused = client.post(STREAM, {}, key=stranger)
+        challenge = refused.headers["www-authenticate"]
+        assert (refused.status, challenge) == (401, 'Basic realm="runyard"')

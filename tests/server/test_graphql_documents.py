@@ -36,14 +36,15 @@ async def _later(arguments: Mapping[str, Any]) -> str:
     return f"later {arguments.get('n')}"
 
 
-_ROOTS: dict[str, Callable[[], dict[str, Any]]] = {
-    "query": lambda: {
+_ROOTS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "query": lambda name: {
+        "operation": name,
         "bird": _bird,
         "later": _later,
         "none": None,
         "__type": lambda arguments: describe_type(arguments.get("name")),
     },
-    "mutation": lambda: {"bird": _bird},
+    "mutation": lambda _name: {"bird": _bird},
 }
 
 
@@ -60,6 +61,13 @@ def test_fields_aliases_and_lists() -> None:
         "b": {"n": "owl", "songs": [{"title": "one"}, {"title": "two"}]},
         "none": None,
     }
+
+
+def test_the_name_of_the_operation_is_known_to_the_fields() -> None:
+    assert run("query Asked { operation }") == {"operation": "Asked"}
+    assert run("{ operation }") == {"operation": ""}
+    both = "query A { operation } query B { operation }"
+    assert run(both, name="B") == {"operation": "B"}
 
 
 def test_a_resolver_may_take_its_time() -> None:

@@ -17,7 +17,7 @@ from runyard.server.sweeps.policy.estimates import AtWork, eta_seconds
 from runyard.server.sweeps.policy.lifecycle import STATES, after_failure, settle
 from runyard.server.sweeps.policy.rules import Aim, Limit, Rules
 from runyard.server.sweeps.serving.drawing import Drawing
-from runyard.sweep_states import ENDED_STATES
+from runyard.vocabulary import ENDED_STATES
 from tests.server.a_ledger import LedgerInMemory
 
 

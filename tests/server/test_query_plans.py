@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from runyard.server.api import server_api
+from runyard.server.people import api_keys
 from runyard.server.processes import attempts
 from runyard.server.processes.console_lines import count_lines, get_lines, put_lines
 from runyard.server.runs import runs
@@ -34,6 +35,7 @@ def connection() -> Iterator[sqlite3.Connection]:
         pytest.param(lambda c: runs.by_words(c, "birds/run"), id="by_words"),
         pytest.param(lambda c: runs.by_words(c, "run"), id="by_words alone"),
         pytest.param(lambda c: runs.find_announced(c, "run1", 1), id="find_announced"),
+        pytest.param(lambda c: api_keys.run_of(c, "0123456789ab"), id="run_of"),
         pytest.param(lambda c: attempts.last(c, 1), id="last attempt"),
         pytest.param(lambda c: attempts.read_console(c, 1, 0, 10), id="read_console"),
         pytest.param(lambda c: streams.mark_silent(c, 1.0), id="mark_silent"),

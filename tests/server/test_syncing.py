@@ -209,3 +209,20 @@ def test_a_sync_that_died_does_not_hold_up_who_comes_after(
 )
 def test_what_gives_a_sync_away(config: str | None, program: str | None, is_sync: bool) -> None:
     assert read_origin(config, program).is_sync is is_sync
+
+
+def test_a_program_that_syncs_by_itself_numbers_the_rows_of_each_segment(
+    client: Client, tracker: Tracker
+) -> None:
+    """Not by the command: that it was a sync is only told when the segment's rows are here."""
+    for number in range(3):
+        segment = Process(client)
+        assert segment.start()["historyLineCount"] == number
+        segment.log(number, range(number, number + 1))
+        segment.features = [NEWER_SYNC, FINISH]
+        segment.start(host=None)
+        segment.finish(0)
+    assert steps_of(tracker) == [0, 1, 2]
+    assert run_of(client)["archives"] == []
+    # Another program with that id begins anew.
+    assert Process(client, program="other.py").start()["historyLineCount"] == 0

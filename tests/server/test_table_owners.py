@@ -32,7 +32,11 @@ OWNERS = {
 }
 # Tables of others. In a row of SQL a name is joined in place of a second question.
 READS = {
-    "tracking": {"projects", "runs", "sweeps", "trash", "trials", "users"},
+    # The posts of many runs ask in one statement what `record` asks of each subject.
+    "tracking": {
+        *("batches", "clients", "projects", "runs", "segments", "sweeps", "trash", "trials"),
+        "users",
+    },
     "sweeps": {"attempts", "jobs", "projects", "runs"},
     "jobs": {"agents", "attempts", "projects", "sweeps", "trials", "users"},
     "processes": {"agents"},

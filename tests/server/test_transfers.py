@@ -276,7 +276,7 @@ def test_no_change_moves_a_whole_run(client: Client, tracker: Tracker, touched: 
 def test_a_long_post_is_stored_in_parts(
     client: Client, tracker: Tracker, touched: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "_LARGEST_PART", 500)
+    monkeypatch.setattr(streams, "LARGEST_PART", 500)
     process = Process(client)
     process.start()
     for _ in range(2):  # Its answer was lost: sent again.

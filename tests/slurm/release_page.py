@@ -16,6 +16,8 @@ FLOWS = {
     "operations": ("operations", "doctor"),
     "interruptions": ("interruptions", "endings"),
     "chains": ("chains",),
+    "grace time": ("grace_time",),
+    "reservations and maintenance": ("by_hand", "chain_forms"),
     "ranks": ("ranks", "more_nodes"),
     "on the nodes": ("on_the_nodes",),
     "reports": ("reports",),

@@ -21,6 +21,7 @@ from runyard.actions.sweeping.agent_process import agent_command
 from runyard.actions.sweeping.slots import Slots
 from tests.node.terminals import until
 from tests.slurm.cluster import SlurmCluster
+from tests.slurm.warden import end_processes
 from tests.slurm.yard import Yard
 
 pytestmark = pytest.mark.slurm
@@ -125,7 +126,9 @@ def test_five_hundred_agents_ask_once_in_15_seconds(counted: Yard, tmp_path: Pat
     counted.cluster.wait_for(job, "RUNNING")
     sweep = counted.api.sweeps.create(SWEEP, project="many", folder=str(tmp_path))
     job_file = counted.write("job.json", json.dumps({"limit": 3600, "pushed_out": True}))
-    words = agent_command(sweep["key"], slots=Slots(), folder=str(tmp_path), leash=None, quiet=True)
+    words = agent_command(
+        sweep["key"], slots=Slots(), folder=str(tmp_path), control=None, quiet=True
+    )
     environ = {
         **counted.cluster.env,
         "PATH": f"{counted.project / 'counting'}:{counted.cluster.env['PATH']}",
@@ -133,20 +136,16 @@ def test_five_hundred_agents_ask_once_in_15_seconds(counted: Yard, tmp_path: Pat
         "SLURM_JOB_ID": job,
         "SLURM_CLUSTER_NAME": counted.cluster.name,
     }
+    command = [*words, "--job", str(job_file)]
     processes = []
     try:
         for _ in range(agents):
             processes.append(
-                subprocess.Popen(
-                    [*words, "--job", str(job_file)],
-                    stdin=subprocess.DEVNULL,
-                    env=environ,
-                    cwd=tmp_path,
-                )
+                subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environ, cwd=tmp_path)
             )
         watch(counted, sweep["key"], agents)
     finally:
-        for process in processes:
-            process.terminate()
+        # At once, with their keepers and programs: 500 that save and say goodbye take minutes.
+        end_processes(tmp_path, timeout=180)
         for process in processes:
             process.wait()

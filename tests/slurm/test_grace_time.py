@@ -45,6 +45,15 @@ def yard(
     slurm_cluster.run(*change, "MaxTime=1", "GraceTime=0")
 
 
+def starts_again(yard: Yard) -> str:
+    """How often Slurm starts such a job anew.
+
+    24.11 takes it for one that has yet to make room, also after it has begun again: when it has
+    ended well, it is put back once more, as is any job of Slurm's own. It finds nothing to do.
+    """
+    return "2" if " 24.11." in yard.cluster.run("sinfo", "--version").stdout else "1"
+
+
 def test_trials_save_in_the_grace_time_and_slurm_puts_their_jobs_back(yard: Yard) -> None:
     words = ("--partition", "short", "--agents", "2", "--time", "30m", "--sbatch=--nodelist=n1")
     said = yard.submit("sweep", "sweep.yaml", "--on", "slurm", *words)
@@ -57,7 +66,9 @@ def test_trials_save_in_the_grace_time_and_slurm_puts_their_jobs_back(yard: Yard
     sweep = yard.ended(said["sweep"], 180)
     tasks = yard.cluster.wait_for(job, FINAL_STATES, 180)
 
-    assert [(task["JobState"], task["Restarts"]) for task in tasks] == [("COMPLETED", "1")] * 2
+    assert [(task["JobState"], task["Restarts"]) for task in tasks] == [
+        ("COMPLETED", starts_again(yard))
+    ] * 2
     trials = {trial["values"]["lr"]: trial for trial in yard.api.sweeps.trials(sweep["key"])}
     for lr, trial in trials.items():
         assert (trial["state"], trial["attempts"]) == ("finished", 2), yard.logs(said)
@@ -94,7 +105,7 @@ def test_a_job_over_two_nodes_goes_back_into_the_queue(yard: Yard) -> None:
     sweep = yard.ended(said["sweep"], 180)
     (task,) = yard.cluster.wait_for(job, FINAL_STATES, 180)
 
-    assert (task["JobState"], task["Restarts"]) == ("COMPLETED", "1")
+    assert (task["JobState"], task["Restarts"]) == ("COMPLETED", starts_again(yard))
     for trial in yard.api.sweeps.trials(sweep["key"]):
         lr = trial["values"]["lr"]
         assert (trial["state"], trial["attempts"]) == ("finished", 2), yard.logs(said)

@@ -67,6 +67,16 @@ def test_ranks_of_two_nodes_meet(yard: Yard) -> None:
     assert sorted(local for _, _, local in found) == ["0", "0", "1", "1"]
 
 
+def test_ranks_have_their_variables_where_jobs_begin_without_any(yard: Yard) -> None:
+    """Some sites want `--export=NONE`: srun would do the same."""
+    yard.write("meets.py", MEETS)
+    words = ranks(yard, "--sbatch=--export=NONE")
+    said = yard.submit("submit", *words, "--", "python", "meets.py")
+    yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED")
+    found = re.findall(r"rank (\d) of 4 on n\d local \d total 10", yard.logs(said))
+    assert sorted(found) == ["0", "1", "2", "3"], yard.logs(said)
+
+
 # Two trials at a time are in two jobs on the same nodes: neither leaves before both have met.
 MEETS_BESIDE = (
     MEETS

@@ -15,11 +15,12 @@ from tests.wandb_clients.page import put_section
 from tests.wandb_clients.versions import VERSIONS
 
 SECTION = "root fields"
-# `mutation Name($id: ID!) { alias: field(...`, in Python's modules and in the Go program.
+# `mutation Name($id: ID!) { alias: field(...`, in Python's modules and in the Go program. The text
+# of a format has two braces.
 _OPERATION = re.compile(
     rb"\b(mutation|query)\s*(?:[A-Za-z_]\w*)?\s*"
     rb"(?:\((?:[^()]|\([^()]*\))*\))?\s*(?:@\w+[^{]*)?"
-    rb"\{\s*(?:[A-Za-z_]\w*\s*:\s*)?([A-Za-z_]\w*)"
+    rb"\{\{?\s*(?:[A-Za-z_]\w*\s*:\s*)?([A-Za-z_]\w*)"
 )
 
 

@@ -67,9 +67,9 @@ def test_tests_that_fail_for_one_reason_share_a_note(scores: ModuleType) -> None
 def test_a_failure_that_is_understood_is_told_in_our_words(
     scores: ModuleType, tmp_path: Path
 ) -> None:
-    report = _report(tmp_path, REPORT.replace("test_four", "test_syncs_resumed_run"))
+    report = _report(tmp_path, REPORT.replace("test_four", "test_client_sharp"))
     score = scores.read_report(report)["test_core.test_b"]
-    assert "what is stored in the end" in score.reason("test_syncs_resumed_run")
+    assert "C# program" in score.reason("test_client_sharp")
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_what_this_release_lacks_is_told_by_the_words_of_the_failure(
 
 
 def test_what_is_not_understood_gets_a_second_try(scores: ModuleType, tmp_path: Path) -> None:
-    first = _report(tmp_path, REPORT.replace("test_four", "test_syncs_resumed_run"))
+    first = _report(tmp_path, REPORT.replace("test_four", "test_client_sharp"))
     assert scores.unexplained(first) == ["test_core/test_a.py::test_two[x]"]
     score = scores.read_report(first)
     second = _report(

@@ -3,6 +3,7 @@ log: he gets no key that opens anything, and the runs are whole."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -115,9 +116,20 @@ def opens(home: Home, key: str, path: str) -> int:
 
 
 def kill_with_holder(home: Home) -> None:
-    for pid in (*server_pids(home), *holder_pids(home)):
+    pids = (*server_pids(home), *holder_pids(home))
+    for pid in pids:
         os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not server_pids(home) and not holder_pids(home))
+    # A killed process has no command any more while its threads still write, with its port open.
+    wait_until(lambda: not any(map(has_threads, pids)))
+
+
+def has_threads(pid: int) -> bool:
+    """Whether anything of a process is left but a zombie."""
+    states = list[str]()
+    for stat in Path("/proc", str(pid), "task").glob("*/stat"):
+        with contextlib.suppress(OSError):
+            states.append(stat.read_text().rpartition(")")[2].split()[0])
+    return any(state not in "ZX" for state in states)
 
 
 def test_the_stranger_gets_no_key_that_opens_anything_and_the_runs_are_whole(

@@ -68,7 +68,7 @@ def endings(client: Client) -> None:
     assert "the loss went through the roof" in client.console("exception")
 
 
-@flow("images, histograms, sounds, films, pages, point clouds")
+@flow("images, histograms, sounds, videos, HTML, point clouds")
 def media(client: Client) -> None:
     client.run("media")
     run = client.only_run()

@@ -6,7 +6,8 @@ import { Observed } from "./observe";
 export interface Shortcut {
   keys: string;
   says: string;
-  act: (event: KeyboardEvent) => void;
+  /** Missing where what has the focus takes these keys itself. */
+  act?: (event: KeyboardEvent) => void;
 }
 
 const shortcuts = new Observed<readonly Shortcut[]>([]);
@@ -18,14 +19,14 @@ function isTyping(target: EventTarget | null): boolean {
 }
 
 addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
   if (isTyping(event.target)) {
     if (event.key === "Escape") (event.target as HTMLElement).blur();
     return;
   }
   // What was added last is nearest to what one looks at.
   const shortcut = shortcuts.value.findLast((shortcut) => shortcut.keys.split(" ").includes(event.key));
-  if (!shortcut) return;
+  if (!shortcut?.act) return;
   event.preventDefault();
   shortcut.act(event);
 });

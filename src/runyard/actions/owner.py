@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runyard.actions.tracking import ProjectOptions, tracking_of
-
-_NOT_IN_NAMES = "/\\#?%:"  # W&B's rule for ids and projects: they are parts of addresses.
-_LONGEST_NAME = 128
+from runyard.vocabulary import LONGEST_NAME, NOT_IN_PROJECTS
 
 
 class Owner(NamedTuple):
@@ -40,14 +38,14 @@ def find_owner(
 def project_name(folder: Path) -> str:
     """The folder's name, or that of the repository it is in, without what projects may not hold."""
     root = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
-    name = "".join("-" if letter in _NOT_IN_NAMES else letter for letter in root.name)
-    return name[:_LONGEST_NAME] or "uncategorized"
+    name = root.name.translate(dict.fromkeys(map(ord, NOT_IN_PROJECTS), "-"))
+    return name[:LONGEST_NAME] or "uncategorized"
 
 
 def is_name(name: str) -> bool:
     """Whether a run or a project may be called so."""
-    is_plain = not any(letter in _NOT_IN_NAMES for letter in name)
-    return is_plain and name not in (".", "..") and len(name) <= _LONGEST_NAME
+    is_plain = not any(letter in NOT_IN_PROJECTS for letter in name)
+    return is_plain and name not in (".", "..") and len(name) <= LONGEST_NAME
 
 
-RULE = f"use at most {_LONGEST_NAME} characters, none of them in {_NOT_IN_NAMES}"
+RULE = f"use at most {LONGEST_NAME} characters, none of them in {NOT_IN_PROJECTS}"

@@ -17,15 +17,15 @@ from runyard.actions.events import Notice, Notify
 from runyard.actions.owner import RULE, Owner, find_owner, is_name
 from runyard.actions.tracking import ProjectOptions, other_server
 from runyard.client.api import Api
-from runyard.client.environment import FOREIGN_SERVICE, wandb_environment
 from runyard.client.http import Unreachable
 from runyard.client.roots import trust_of
+from runyard.client.wandb_variables import FOREIGN_SERVICE, wandb_variables
 from runyard.errors import RunyardError, StateError, UsageError
 from runyard.home import Home, locate, read_discovery, using
 from runyard.reading.units import duration
 from runyard.save_protocol import COURSES, courses_folder
 from runyard.shapes.runs import NewRun, Run
-from runyard.sweep_states import ID_LETTERS
+from runyard.vocabulary import ID_LETTERS
 
 if TYPE_CHECKING:
     from runyard.node.attempt.foreground import Program
@@ -90,18 +90,19 @@ def run(request: RunRequest, notify: Notify) -> Ran:
         if elsewhere is None:
             door = Door(str(home.path))
             door.open()  # Before any thread is started: it is a fork of ours.
-        environment = _environment(home, api, made, owner, request, elsewhere, door)
+        environ = _variables(home, api, made, owner, request, elsewhere, door)
         program = Program(list(request.command))
         record = Record(
             f"{home.spool}/{made['id']}-{secrets.token_hex(4)}.json", {}, survives_machine=True
         )
         delivery = RunDelivery(api, made, str(home.path))
-        outcome = run_attempt(program, record, environment, delivery, door)
+        outcome = run_attempt(program, record, environ, delivery, door)
     if not request.quiet:
-        notify(_end(outcome.run, made["id"], outcome.exit_code, outcome.seconds))
+        run_id = made["id"] if outcome.run is None else outcome.run["id"]
+        notify(_end(outcome.run, run_id, outcome.exit_code, outcome.seconds))
     if outcome.run is None:
         if elsewhere is None and "WANDB_DIR" not in os.environ:
-            _note_owed(home, made, list(request.command), environment)
+            _note_owed(home, made, list(request.command), environ)
         trouble = outcome.delivery_trouble
         notify(
             Notice(
@@ -127,19 +128,19 @@ def _run_offline(
     """The server cannot be reached from here: record on disk, and bring it in when it can be."""
     from runyard.actions.tidying.sync import sync_owed
     from runyard.node.attempt.foreground import Program
-    from runyard.node.attempt.offline import offline_environment, run_offline
+    from runyard.node.attempt.offline import offline_variables, run_offline
 
     place = f"run {new['id']} is recorded in {home.path} and brought in later"
     notify(Notice(f"{error.what}; {place}"))
     with using(home):
         folder = home.runs / new["id"]
-        environment = _around(request, owner)
-        environment |= offline_environment(new, folder)
-        environment.setdefault(COURSES, courses_folder(str(home.path), new["project"]))
+        environ = _around(request, owner)
+        environ |= offline_variables(new, folder)
+        environ.setdefault(COURSES, courses_folder(str(home.path), new["project"]))
         if elsewhere is not None:  # Another server is not ours to be offline for.
-            environment = {**_around(request, owner), **elsewhere}
+            environ = {**_around(request, owner), **elsewhere}
         program = Program(new["command"])
-        outcome = run_offline(program, new, home.spool, folder, environment)
+        outcome = run_offline(program, new, home.spool, folder, environ)
     if not request.quiet:
         notify(_end(None, new["id"], outcome.exit_code, outcome.seconds))
     try:
@@ -150,7 +151,7 @@ def _run_offline(
     return Ran(new["id"], outcome.exit_code, program)
 
 
-def _note_owed(home: Home, made: Run, command: list[str], environment: dict[str, str]) -> None:
+def _note_owed(home: Home, made: Run, command: list[str], environ: dict[str, str]) -> None:
     """The server went away for good while the client was sending: some of it may be missing."""
     from runyard.client.owed import Owed, write_owed
     from runyard.node.attempt.offline import find_interpreter
@@ -162,7 +163,7 @@ def _note_owed(home: Home, made: Run, command: list[str], environment: dict[str,
                 run=made["id"],
                 project=made["project"],
                 entity=made["entity"],
-                python=find_interpreter(command, environment),
+                python=find_interpreter(command, environ),
                 online=True,
                 ended_at=time.time(),
             ),
@@ -216,7 +217,7 @@ def _current_folder() -> Path:
         ) from error
 
 
-def _environment(
+def _variables(
     home: Home,
     api: Api,
     made: Run,
@@ -227,16 +228,16 @@ def _environment(
 ) -> dict[str, str]:
     discovery = read_discovery(home)
     assert discovery is not None
-    environment = _around(request, owner)
-    environment.setdefault(COURSES, courses_folder(str(home.path), made["project"]))
+    environ = _around(request, owner)
+    environ.setdefault(COURSES, courses_folder(str(home.path), made["project"]))
     if elsewhere is not None or door is None:
         # The run is that server's: of ours it gets nothing but what the user typed.
-        return {**environment, **(elsewhere or {})}
+        return {**environ, **(elsewhere or {})}
     label = f"run {made['name'] or made['id']}"
     key = api.people.add_key(label, kind="run", run=made["key"])["key"]
-    environment.update(wandb_environment(door.url, key, environment))
-    environment.update(trust_of(home, discovery, environment))
-    environment.update(
+    environ.update(wandb_variables(door.url, key, environ))
+    environ.update(trust_of(home, discovery, environ))
+    environ.update(
         {
             # Links that a client prints lead to the server itself, or to where people come in.
             "WANDB_APP_URL": discovery.public_url or discovery.url,
@@ -249,8 +250,8 @@ def _environment(
     if "WANDB_DIR" not in os.environ:
         folder = home.runs / made["id"]
         folder.mkdir(mode=0o700, exist_ok=True)
-        environment["WANDB_DIR"] = str(folder)
-    return environment
+        environ["WANDB_DIR"] = str(folder)
+    return environ
 
 
 def _around(request: RunRequest, owner: Owner) -> dict[str, str]:
@@ -262,11 +263,11 @@ def _around(request: RunRequest, owner: Owner) -> dict[str, str]:
         "WANDB_NOTES": request.notes,
         "WANDB_TAGS": ",".join(request.tags),
     }
-    environment = {**os.environ, **{name: value for name, value in variables.items() if value}}
-    environment.pop(FOREIGN_SERVICE, None)
+    environ = {**os.environ, **{name: value for name, value in variables.items() if value}}
+    environ.pop(FOREIGN_SERVICE, None)
     # Lines show up in the console when they are printed, also where it is no terminal.
-    environment.setdefault("PYTHONUNBUFFERED", "1")
-    return environment
+    environ.setdefault("PYTHONUNBUFFERED", "1")
+    return environ
 
 
 def _end(ended: Run | None, run_id: str, exit_code: int, seconds: float) -> Notice:

@@ -137,7 +137,7 @@ def _open_missing_streams() -> None:
             os.open(os.devnull, os.O_RDWR)
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115, PTH123
+            setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115, PTH123 - Stays open.
 
 
 def _fail(message: str, code: int) -> int:

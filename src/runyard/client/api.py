@@ -36,46 +36,26 @@ class Api:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self.artifacts = ArtifactsApi(connection)
+        self.figures = FiguresApi(connection)
+        self.jobs = JobsApi(connection)
+        self.people = PeopleApi(connection)
+        self.sweeps = SweepApi(connection)
+        self.trash = TrashApi(connection)
 
     @property
     def url(self) -> str:
         return self._connection.url
-
-    @property
-    def artifacts(self) -> ArtifactsApi:
-        return ArtifactsApi(self._connection)
-
-    @property
-    def figures(self) -> FiguresApi:
-        return FiguresApi(self._connection)
-
-    @property
-    def jobs(self) -> JobsApi:
-        return JobsApi(self._connection)
-
-    @property
-    def people(self) -> PeopleApi:
-        return PeopleApi(self._connection)
-
-    @property
-    def trash(self) -> TrashApi:
-        return TrashApi(self._connection)
-
-    @property
-    def sweeps(self) -> SweepApi:
-        return SweepApi(self._connection)
 
     def close(self) -> None:
         """Close the connection; the next call opens it again."""
         self._connection.close()
 
     def health(self) -> Health:
-        health: Health = self._connection.get("/api/health")
-        return health
+        return self._connection.get("/api/health")
 
     def login_code(self) -> LoginCode:
-        made: LoginCode = self._connection.post("/api/login/codes")
-        return made
+        return self._connection.post("/api/login/codes")
 
     def stop_server(self, *, keep_port: bool = False) -> None:
         """`keep_port`: the next server is started at once, and nobody else gets its port."""
@@ -96,14 +76,12 @@ class Api:
                     mend="nothing of the copy is left: free space there or name another folder",
                 )
             else:
-                size: int = line["bytes"]
-                return size
+                return line["bytes"]
         raise ServerError(f"the copy to {path} broke off", mend="repeat the command")
 
     def projects(self) -> list[Project]:
         """The one with the latest activity first."""
-        found: list[Project] = self._connection.get("/api/projects")["projects"]
-        return found
+        return self._connection.get("/api/projects")["projects"]
 
     def runs(
         self,
@@ -116,25 +94,22 @@ class Api:
     ) -> list[Run]:
         """The newest first; with `alone`, those that are no trial of a sweep; with `sweep`, its
         trials, which may be in other projects."""
-        found: list[Run] = self._connection.get(
+        return self._connection.get(
             "/api/runs", project=project, state=state, limit=limit, alone=1 if alone else None,
             sweep=sweep,
         )  # fmt: skip
-        return found
 
     def run(self, name: str) -> RunDetail:
         """A run by its id, the beginning of its id, its name, or PROJECT/any of these."""
-        detail: RunDetail = self._connection.get("/api/run", name=name)
-        return detail
+        return self._connection.get("/api/run", name=name)
 
     def metrics(self, run: Run, points: int) -> list[Series]:
-        found: list[Series] = self._connection.get(f"/api/runs/{run['key']}/metrics", points=points)
-        return found
+        path = f"/api/runs/{run['key']}/metrics"
+        return self._connection.get(path, points=points)
 
     def archives(self, run: Run) -> list[ArchiveDetail]:
         """What was put aside when the run was begun anew or rewound."""
-        found: list[ArchiveDetail] = self._connection.get(f"/api/runs/{run['key']}/archives")
-        return found
+        return self._connection.get(f"/api/runs/{run['key']}/archives")
 
     def rows(
         self,
@@ -162,19 +137,14 @@ class Api:
 
     def console(self, run: Run, after: int = 0, wait: float = 0) -> Console:
         """The console from byte `after` on; waits up to `wait` seconds for something new."""
-        page: Console = self._connection.get(
-            f"/api/runs/{run['key']}/console", after=after, wait=wait
-        )
-        return page
+        return self._connection.get(f"/api/runs/{run['key']}/console", after=after, wait=wait)
 
     def record(self, run: Run) -> Record:
-        found: Record = self._connection.get(f"/api/runs/{run['key']}/record")
-        return found
+        return self._connection.get(f"/api/runs/{run['key']}/record")
 
     def lines(self, run: Run, stream: str, after: int) -> Lines:
         """Lines of `history`, `events` or `output` from `after` on, up to some limit or a gap."""
-        page: Lines = self._connection.get(f"/api/runs/{run['key']}/lines/{stream}", after=after)
-        return page
+        return self._connection.get(f"/api/runs/{run['key']}/lines/{stream}", after=after)
 
     def download(self, run: Run, name: str, into: BinaryIO) -> int:
         """Copy one of a run's files; returns its size."""
@@ -185,23 +155,20 @@ class Api:
         )
 
     def create_run(self, new: NewRun) -> Run:
-        made: Run = self._connection.post("/api/runs", new)
-        return made
+        return self._connection.post("/api/runs", new)
 
     def begin_attempt(self, run: Run, host: str, pid: int, token: str) -> int:
         """Announce an execution; `token` makes a repeated call the same call."""
         answer = self._connection.post(
             f"/api/runs/{run['key']}/attempts", {"host": host, "pid": pid, "token": token}
         )
-        number: int = answer["number"]
-        return number
+        return answer["number"]
 
     def send_console(self, run: Run, attempt: int, offset: int, data: bytes) -> Received:
         """Store console bytes; also a sign of life."""
-        received: Received = self._connection.post(
+        return self._connection.post(
             f"/api/runs/{run['key']}/attempts/{attempt}/console", data, offset=offset
         )
-        return received
 
     def delete_run(self, run: Run, *, with_artifacts: bool = False, now: bool = False) -> None:
         """To the trash (`trash.py`); with `now`, for good."""
@@ -210,13 +177,11 @@ class Api:
 
     def stop_run(self, run: Run) -> Run:
         """Ask a run to stop; it does so in its own time."""
-        asked: Run = self._connection.post(f"/api/runs/{run['key']}/stop")
-        return asked
+        return self._connection.post(f"/api/runs/{run['key']}/stop")
 
     def end_attempt(self, run: Run, attempt: int, exit_code: int, ended_at: float) -> Run:
         """`exit_code` as Python tells it: negative for the signal that ended the program."""
-        ended: Run = self._connection.post(
+        return self._connection.post(
             f"/api/runs/{run['key']}/attempts/{attempt}/end",
             {"exit_code": exit_code, "ended_at": ended_at},
         )
-        return ended

@@ -7,29 +7,21 @@ import json
 import urllib.parse
 from typing import Any, BinaryIO
 
-from runyard.client.http import Connection
+from runyard.client.http import ApiPart
 from runyard.shapes.runs import ArtifactRecord, RunArtifacts
 
 
-class ArtifactsApi:
+class ArtifactsApi(ApiPart):
     """What runs logged and used, and what is in it."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
     def of_run(self, run: int) -> RunArtifacts:
-        artifacts: RunArtifacts = self._connection.get(f"/api/runs/{run}/artifacts")
-        return artifacts
+        return self._connection.get(f"/api/runs/{run}/artifacts")
 
     def one(self, key: int) -> ArtifactRecord:
-        artifact: ArtifactRecord = self._connection.get(f"/api/artifacts/{key}")
-        return artifact
+        return self._connection.get(f"/api/artifacts/{key}")
 
     def manifest(self, key: int) -> dict[str, Any]:
-        content: dict[str, Any] = json.loads(
-            self._connection.get_bytes(f"/api/artifacts/{key}/manifest")
-        )
-        return content
+        return json.loads(self._connection.get_bytes(f"/api/artifacts/{key}/manifest"))
 
     def download(self, entity: str, digest: str, into: BinaryIO) -> int:
         """Copy the contents that have this MD5 (in base64); returns their size."""

@@ -9,17 +9,20 @@ kind.
 
 from __future__ import annotations
 
-import mmap
 import zlib
-from collections.abc import Iterator
-from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import mmap
+    from collections.abc import Iterator
+    from pathlib import Path
 
 _BLOCK = 32768
 _HEADER = 7
-_FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
+FULL, FIRST, _MIDDLE, LAST = 1, 2, 3, 4
 # Begins the file; the version of its form follows in a byte.
-_MARK = b":W&B\xe1\xbe"
-_FILE_HEADER = len(_MARK) + 1
+MARK = b":W&B\xe1\xbe"
+FILE_HEADER = len(MARK) + 1
 # The kind of a record is the number of its field in the client's protocol.
 _EXIT = 18
 # What a killed client did not write: its exit, with code 1, and the record that ends a log.
@@ -28,46 +31,52 @@ _CLOSING = (b"\x92\x01\x02\x08\x01", b"\xa2\x01\x00")
 
 def read_log(path: Path) -> Iterator[bytes | None]:
     """The records of a log; None wherever something is damaged or cut off."""
-    if path.stat().st_size < _FILE_HEADER:
+    if path.stat().st_size < FILE_HEADER:
         yield None  # Killed before the header was on disk.
         return
+    import mmap
+
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        if data[: len(_MARK)] != _MARK:
+        if data[: len(MARK)] != MARK:
             yield None
             return
         pieces: list[bytes] = []
-        for piece in _pieces(data):
-            kind, body = piece or (0, b"")
-            if pieces and kind not in (_MIDDLE, _LAST):  # A beginning without its end.
+        for piece in read_pieces(data, FILE_HEADER):
+            kind, body, _ = piece or (0, b"", 0)
+            if pieces and kind not in (_MIDDLE, LAST):  # A beginning without its end.
                 pieces = []
                 yield None
-            elif not pieces and kind not in (_FULL, _FIRST):
+            elif not pieces and kind not in (FULL, FIRST):
                 yield None
                 continue
             if kind:
                 pieces.append(body)
-            if kind in (_FULL, _LAST):
+            if kind in (FULL, LAST):
                 yield b"".join(pieces)
                 pieces = []
         if pieces:
             yield None
 
 
-def _pieces(data: mmap.mmap) -> Iterator[tuple[int, bytes] | None]:
-    """The pieces of records in their order; None where the rest of a block cannot be read."""
-    place, end = _FILE_HEADER, len(data)
+def read_pieces(
+    data: bytes | mmap.mmap, place: int, begin: int = 0
+) -> Iterator[tuple[int, bytes, int] | None]:
+    """The pieces of records from a place of the file on: kind, body, and the place behind. None
+    where the rest of a block cannot be read. `data` is the file from `begin` on."""
+    end = begin + len(data)
     while place < end:
         room = _BLOCK - place % _BLOCK
         if room < _HEADER:
             place += room  # A header is never split: the rest of the block is empty.
             continue
-        length = int.from_bytes(data[place + 4 : place + 6], "little")
-        body = data[place + _HEADER : place + _HEADER + length]
-        kind = data[place + 6] if place + 6 < end else 0
-        is_good = _FULL <= kind <= _LAST and len(body) == length <= room - _HEADER
-        if is_good and _checksum(kind, body) == data[place : place + 4]:
-            yield kind, body
+        head = data[place - begin : place - begin + _HEADER]
+        length = int.from_bytes(head[4:6], "little")
+        body = data[place - begin + _HEADER : place - begin + _HEADER + length]
+        kind = head[6] if len(head) == _HEADER else 0
+        is_good = FULL <= kind <= LAST and len(body) == length <= room - _HEADER
+        if is_good and _checksum(kind, body) == head[:4]:
             place += _HEADER + length
+            yield kind, body, place
         else:
             yield None
             place += room
@@ -79,7 +88,7 @@ def is_complete(path: Path) -> bool:
     for record in read_log(path):
         if record is None:
             return False
-        has_exit = has_exit or _EXIT in _fields(record)
+        has_exit = has_exit or _EXIT in dict(fields(record))
     return has_exit
 
 
@@ -91,36 +100,44 @@ def copy_complete(source: Path, target: Path) -> None:
     """
     has_exit = False
     with source.open("rb") as original, target.open("wb") as copy:
-        place = copy.write(original.read(_FILE_HEADER))
+        place = copy.write(original.read(FILE_HEADER))
         for record in read_log(source):
             if record is not None:
                 place += copy.write(_framed(record, place))
-                has_exit = has_exit or _EXIT in _fields(record)
+                has_exit = has_exit or _EXIT in dict(fields(record))
         for record in () if has_exit else _CLOSING:
             place += copy.write(_framed(record, place))
 
 
-def _fields(record: bytes) -> Iterator[int]:
-    """The numbers of a record's fields, as Protocol Buffers write them."""
+def fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
+    """The fields of a protocol buffer: numbers, and bytes that may be a buffer themselves."""
     place = 0
-    while place < len(record):
-        tag, place = _varint(record, place)
-        yield tag >> 3
-        value, place = _varint(record, place)
-        if tag & 7 == 2:  # The value was the length of what follows.
-            place += value
-        elif tag & 7:
-            return  # Records have numbers and messages only.
+    while place < len(data):
+        tag, place = _varint(data, place)
+        number, kind = tag >> 3, tag & 7
+        if kind == 0:
+            value, place = _varint(data, place)
+            yield number, value
+        elif kind == 2:
+            length, place = _varint(data, place)
+            yield number, data[place : place + length]
+            place += length
+        elif kind in (1, 5):
+            length = 8 if kind == 1 else 4
+            yield number, data[place : place + length]
+            place += length
+        else:
+            return
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:
-    """A number in pieces of seven bits, and the place behind it."""
     value = shift = 0
     while place < len(data):
-        value |= (data[place] & 0x7F) << shift
-        shift += 7
+        byte = data[place]
         place += 1
-        if data[place - 1] < 0x80:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if not byte & 0x80:
             break
     return value, place
 
@@ -136,7 +153,7 @@ def _framed(record: bytes, place: int) -> bytes:
             room = _BLOCK
         body = record[begin : begin + room - _HEADER]
         is_last = begin + len(body) == len(record)
-        kind = (_FULL if is_last else _FIRST) if is_first else (_LAST if is_last else _MIDDLE)
+        kind = (FULL if is_last else FIRST) if is_first else (LAST if is_last else _MIDDLE)
         data += _checksum(kind, body) + len(body).to_bytes(2, "little") + bytes([kind]) + body
         # With room for a header alone, the first piece is empty and the next one is not the first.
         begin, is_first = begin + len(body), False

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from runyard.client.http import Connection
+from runyard.client.http import ApiPart
 from runyard.shapes.jobs import Expected, Known
 
 
-class FiguresApi:
+class FiguresApi(ApiPart):
     """What the server remembers of kinds of experiments."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def add(
         self,
@@ -37,10 +34,7 @@ class FiguresApi:
 
     def known(self, project: str, kind: str | None = None, *, entity: str | None = None) -> Known:
         """Of a project; of one kind, also what the sweeps of that kind took."""
-        figures: Known = self._connection.get(
-            "/api/figures", project=project, kind=kind, entity=entity
-        )
-        return figures
+        return self._connection.get("/api/figures", project=project, kind=kind, entity=entity)
 
     def expect(self, sweep: int, kind: str, estimate: Mapping[str, Any]) -> None:
         """Keep what was expected of a sweep, to be compared with what it takes."""
@@ -50,5 +44,4 @@ class FiguresApi:
 
     def expected(self, sweep: int) -> Expected:
         """What was expected of a sweep, and what it took."""
-        estimate: Expected = self._connection.get(f"/api/sweeps/{sweep}/estimate")
-        return estimate
+        return self._connection.get(f"/api/sweeps/{sweep}/estimate")

@@ -240,3 +240,10 @@ def _as_error(status: int, answer: bytes, what: str, url: str) -> ServerError | 
             mend="mend what it says; nothing is lost, and the command can be repeated",
         )
     return ServerError(f"the server answered {status} to {what}", said=reason)
+
+
+class ApiPart:
+    """The calls of one subject."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection

@@ -8,38 +8,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from runyard.client.http import Connection
+from runyard.client.http import ApiPart
 from runyard.shapes.jobs import Job, JobDetail, JobNews, NewJob
 
 
-class JobsApi:
+class JobsApi(ApiPart):
     """What the server remembers of jobs."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def record(self, new: NewJob) -> Job:
         """Tell of a job that was submitted."""
-        made: Job = self._connection.post("/api/jobs", new)
-        return made
+        return self._connection.post("/api/jobs", new)
 
     def jobs(
         self, *, sweep: int | None = None, open_only: bool = False, limit: int | None = None
     ) -> list[Job]:
         """The newest first; of one sweep, by its key; `open_only`: those not known to be over."""
-        found: list[Job] = self._connection.get(
+        return self._connection.get(
             "/api/jobs", sweep=sweep, open=1 if open_only else None, limit=limit
         )
-        return found
 
     def job(self, words: str) -> JobDetail:
         """By Slurm's number, with or without a task (123, 123_4), by name, or by a part of it."""
-        found: JobDetail = self._connection.get("/api/job", name=words)
-        return found
+        return self._connection.get("/api/job", name=words)
 
     def by_key(self, key: int) -> JobDetail:
-        found: JobDetail = self._connection.get(f"/api/jobs/{key}")
-        return found
+        return self._connection.get(f"/api/jobs/{key}")
 
     def wish(self, key: int, wish: Literal["cancel"] | None) -> None:
         """Have a job cancelled by the next command on its login node, or take that back."""
@@ -52,5 +45,5 @@ class JobsApi:
     def update_all(self, news: Mapping[int, JobNews]) -> None:
         """The same for many at once, in one request."""
         if news:
-            content = [{"key": key, **one} for key, one in news.items()]
+            content = [{"key": key, **changes} for key, changes in news.items()]
             self._connection.post("/api/jobs/news", {"news": content})

@@ -164,4 +164,4 @@ def _warning(path: Path) -> str | None:
 
 
 def _home(environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111
+    return Path(environ.get("HOME") or os.path.expanduser("~"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import urllib.parse
 
-from runyard.client.http import Connection
+from runyard.client.http import ApiPart
 from runyard.proof import ID_LENGTH, hash_key
 from runyard.shapes.people import Key, Me, NewKey, Session, Team, User
 
@@ -13,30 +13,23 @@ from runyard.shapes.people import Key, Me, NewKey, Session, Team, User
 _LEFT_SECONDS = 24 * 3600.0
 
 
-class PeopleApi:
+class PeopleApi(ApiPart):
     """What the server lets this key know and change of its people."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
     def me(self) -> Me:
-        person: Me = self._connection.get("/api/me")
-        return person
+        return self._connection.get("/api/me")
 
     def users(self) -> list[User]:
-        people: list[User] = self._connection.get("/api/users")
-        return people
+        return self._connection.get("/api/users")
 
     def add_user(self, name: str) -> NewKey:
-        made: NewKey = self._connection.post("/api/users", {"name": name})
-        return made
+        return self._connection.post("/api/users", {"name": name})
 
     def remove_user(self, name: str) -> None:
         self._delete("users", name)
 
     def list_keys(self) -> list[Key]:
-        keys: list[Key] = self._connection.get("/api/keys")
-        return keys
+        return self._connection.get("/api/keys")
 
     def add_key(
         self,
@@ -50,8 +43,7 @@ class PeopleApi:
     ) -> NewKey:
         """`kind`: shell and run are for runs only, and end; see the server's `api_keys`."""
         wanted = {"kind": kind, "scope": scope, "run": run, "days": days}
-        made: NewKey = self._connection.post("/api/keys", {"label": label, "user": user, **wanted})
-        return made
+        return self._connection.post("/api/keys", {"label": label, "user": user, **wanted})
 
     def shell_key(self, label: str, last: str | None, *, days: int | None = None) -> str:
         """A key for what is started in a shell: the last one where it is good, else a new one."""
@@ -77,20 +69,17 @@ class PeopleApi:
         return done["revoked"]
 
     def sessions(self) -> list[Session]:
-        listed: list[Session] = self._connection.get("/api/sessions")
-        return listed
+        return self._connection.get("/api/sessions")
 
     def end_session(self, session: Session) -> None:
         self._delete("sessions", session["id"])
 
     def end_sessions(self) -> int:
         """End all sessions of this key's user; how many there were."""
-        ended: int = self._connection.request("DELETE", "/api/sessions", query=None)["ended"]
-        return ended
+        return self._connection.request("DELETE", "/api/sessions", query=None)["ended"]
 
     def teams(self) -> list[Team]:
-        records: list[Team] = self._connection.get("/api/teams")
-        return records
+        return self._connection.get("/api/teams")
 
     def add_team(self, name: str, members: list[str]) -> None:
         self._connection.post("/api/teams", {"name": name, "members": members})

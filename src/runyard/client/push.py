@@ -16,8 +16,8 @@ from runyard.client.push_artifacts import Place, plan_artifacts, push_artifacts
 from runyard.client.wandb_server import WandbServer, read_headers
 from runyard.errors import ServerError
 from runyard.shapes.runs import Record, Run
+from runyard.vocabulary import ENDED_RUN_STATES
 
-_ENDED = ("finished", "failed", "crashed", "killed", "preempted")
 _FILES_AT_ONCE = 50
 _NAMES = {"history": "wandb-history.jsonl", "events": "wandb-events.jsonl", "output": "output.log"}
 
@@ -114,9 +114,9 @@ def push_run(api: Api, run: Run, target: Target, tell: Tell, *, dry: bool = Fals
         files=[item["name"] for item in missing],
         bytes=sum(item["size"] for item in missing),
         # Without an exit code nobody saw its end: the other side will find it silent, too.
-        completes=record["state"] in _ENDED
+        completes=record["state"] in ENDED_RUN_STATES
         and record["exit_code"] is not None
-        and (known is None or known.get("state") not in _ENDED),
+        and (known is None or known.get("state") not in ENDED_RUN_STATES),
     )
     if dry:
         planned = plan_artifacts(api, run, Place(server, *place))
@@ -153,8 +153,7 @@ def _ending(record: Record, report: Report) -> dict[str, Any]:
 def _status(target: Target, run: str) -> Mapping[str, Any] | None:
     variables = {"project": target.project, "entity": target.entity, "name": run}
     model = target.server.graphql(_STATUS, variables).get("model") or {}
-    bucket: Mapping[str, Any] | None = model.get("bucket")
-    return bucket
+    return model.get("bucket")
 
 
 def _counts(known: Mapping[str, Any] | None) -> dict[str, int]:

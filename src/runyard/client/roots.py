@@ -44,7 +44,7 @@ def trust_environment(
     for variable, names in _VARIABLES.items():
         chosen = next((environ[name] for name in names if environ.get(name)), None)
         trusted = _read(chosen) if chosen is not None else _system_certificates()
-        if chosen is not None and os.path.isfile(chosen) and set(ours) <= set(trusted):  # noqa: PTH113
+        if chosen is not None and os.path.isfile(chosen) and set(ours) <= set(trusted):
             variables[variable] = chosen  # Ours of before, or a user's that has ours in it.
         else:
             variables[variable] = _write_bundle(home, [*trusted, *ours])
@@ -62,7 +62,7 @@ def _system_certificates() -> list[str]:
     import ssl
 
     places = [ssl.get_default_verify_paths().openssl_cafile, *_SYSTEM]
-    bundle = next((place for place in places if os.path.isfile(place)), None)  # noqa: PTH113
+    bundle = next((place for place in places if os.path.isfile(place)), None)
     certifi = importlib.util.find_spec("certifi")
     folders = (certifi.submodule_search_locations if certifi else None) or []
     files = [bundle, *(f"{folder}/cacert.pem" for folder in folders)]
@@ -72,12 +72,12 @@ def _system_certificates() -> list[str]:
 def _read(place: str) -> list[str]:
     """The certificates of a file; or of a folder's files, which requests takes too."""
     files = [place]
-    if os.path.isdir(place):  # noqa: PTH112
-        files = [f"{place}/{name}" for name in sorted(os.listdir(place))]  # noqa: PTH208
+    if os.path.isdir(place):
+        files = [f"{place}/{name}" for name in sorted(os.listdir(place))]
     certificates: list[str] = []
     for file in files:
         try:
-            with open(file, encoding="utf-8", errors="replace") as opened:  # noqa: PTH123
+            with open(file, encoding="utf-8", errors="replace") as opened:
                 certificates += _certificates(opened.read())
         except OSError:  # Not there: then the program would not have found it either.
             continue

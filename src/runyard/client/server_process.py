@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 from runyard.errors import ServerError, from_json
 from runyard.home import Discovery, Home
@@ -33,18 +34,8 @@ def spawn(
         command += ["--port", str(port)]
     reader, writer = os.pipe()
     try:
-        # A session of its own: it outlives the terminal, and Ctrl-C does not reach it.
         with home.crash_log.open("ab") as crash_log, _hearing_all_signals():
-            process = subprocess.Popen(
-                [*command, "--ready-fd", str(writer)],
-                stdin=subprocess.DEVNULL,
-                stdout=crash_log,
-                stderr=crash_log,
-                pass_fds=[writer],
-                start_new_session=True,
-                cwd=home.path,
-                env=_server_environment(),
-            )
+            process = start([*command, "--ready-fd", str(writer)], home.path, crash_log, writer)
     finally:
         os.close(writer)
     with os.fdopen(reader, "rb") as ready:
@@ -63,6 +54,22 @@ def spawn(
     return report
 
 
+def start(
+    command: Sequence[str], folder: Path, crash_log: IO[bytes], ready: int
+) -> subprocess.Popen[bytes]:
+    """A session of its own: it outlives the terminal, and Ctrl-C does not reach it."""
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=crash_log,
+        stderr=crash_log,
+        pass_fds=[ready],
+        start_new_session=True,
+        cwd=folder,
+        env=server_environment(),
+    )
+
+
 @contextlib.contextmanager
 def _hearing_all_signals() -> Iterator[None]:
     """What is started in here inherits no deafness from the thread that starts it."""
@@ -73,7 +80,8 @@ def _hearing_all_signals() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _server_environment() -> dict[str, str]:
+def server_environment() -> dict[str, str]:
+    """What of our environment the server gets."""
     from runyard.schedulers.inside import VARIABLE_PREFIXES  # Where a server is started.
 
     # The server runs for weeks: nothing of one shell's job or project may stick to it.
@@ -95,8 +103,7 @@ def _read_report(handle: int, timeout: float) -> dict[str, str | None] | None:
         if not piece:
             return None
         text += piece
-    report: dict[str, str | None] = json.loads(text)
-    return report
+    return json.loads(text)
 
 
 def is_ours(discovery: Discovery, home: Home) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from runyard.client.http import Connection
+from runyard.client.http import ApiPart
 from runyard.shapes.sweeps import (
     Begun,
     Claimed,
@@ -22,15 +22,14 @@ from runyard.shapes.sweeps import (
     Trial,
     Work,
 )
-from runyard.sweep_states import ENDED_STATES as ENDED_STATES
-from runyard.sweep_states import OPEN_STATES as OPEN_STATES
+from runyard.vocabulary import ENDED_STATES as ENDED_STATES
+from runyard.vocabulary import OPEN_STATES as OPEN_STATES
+
+SweepState = Literal["running", "paused", "finished", "canceled"]
 
 
-class SweepApi:
+class SweepApi(ApiPart):
     """Every call about sweeps."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def create(
         self,
@@ -47,7 +46,7 @@ class SweepApi:
 
         Its trials have their own folders there: sweeps/ID/NAME.
         """
-        made: CreatedSweep = self._connection.post(
+        return self._connection.post(
             "/api/sweeps",
             {
                 "config": config,
@@ -59,72 +58,56 @@ class SweepApi:
                 "seed": seed,
             },
         )
-        return made
 
     def sweeps(
         self, *, project: str | None = None, limit: int | None = None, open_only: bool = False
     ) -> list[Sweep]:
         """The newest first; with `open_only`, those that are not over."""
-        found: list[Sweep] = self._connection.get(
+        return self._connection.get(
             "/api/sweeps", project=project, limit=limit, open=1 if open_only else None
         )
-        return found
 
     def find(self, words: str) -> Sweep:
         """By id, by name, or by a part of either that only one has."""
-        found: Sweep = self._connection.get("/api/sweep", name=words)
-        return found
+        return self._connection.get("/api/sweep", name=words)
 
     def sweep(self, key: int) -> Sweep:
-        found: Sweep = self._connection.get(f"/api/sweeps/{key}")
-        return found
+        return self._connection.get(f"/api/sweeps/{key}")
 
     def trials(self, key: int, *, state: str | None = None, last: int | None = None) -> list[Trial]:
         """By number; with `last`, only so many, the last to end, in the order of their ends."""
-        found: list[Trial] = self._connection.get(
-            f"/api/sweeps/{key}/trials", state=state, last=last
-        )
-        return found
+        return self._connection.get(f"/api/sweeps/{key}/trials", state=state, last=last)
 
     def work(self, key: int) -> Work:
         """Who worked on it, and every attempt."""
-        found: Work = self._connection.get(f"/api/sweeps/{key}/work")
-        return found
+        return self._connection.get(f"/api/sweeps/{key}/work")
 
     def columns(self, key: int) -> SweepColumns:
-        found: SweepColumns = self._connection.get(f"/api/sweeps/{key}/columns")
-        return found
+        return self._connection.get(f"/api/sweeps/{key}/columns")
 
     def importance(self, key: int) -> Importance:
         """For the first of its metrics; NotFoundError where it has none."""
-        found: Importance = self._connection.get(f"/api/sweeps/{key}/importance")
-        return found
+        return self._connection.get(f"/api/sweeps/{key}/importance")
 
-    def set_state(
-        self, key: int, state: Literal["running", "paused", "finished", "canceled"]
-    ) -> Sweep:
+    def set_state(self, key: int, state: SweepState) -> Sweep:
         """Resume, pause, stop (trials at work go on) or cancel (they end)."""
-        changed: Sweep = self._connection.post(f"/api/sweeps/{key}/state", {"state": state})
-        return changed
+        return self._connection.post(f"/api/sweeps/{key}/state", {"state": state})
 
     def delete(self, key: int) -> None:
         """Delete a sweep that nobody has worked on; ServerError where somebody has."""
         self._connection.request("DELETE", f"/api/sweeps/{key}", query=None)
 
     def set_cap(self, key: int, run_cap: int | None) -> Sweep:
-        changed: Sweep = self._connection.post(f"/api/sweeps/{key}/cap", {"run_cap": run_cap})
-        return changed
+        return self._connection.post(f"/api/sweeps/{key}/cap", {"run_cap": run_cap})
 
     def set_budget(self, key: int, budget: str | None) -> Sweep:
         """`200 gpu-hours`, or `12 hours` of trials; None takes it away."""
-        changed: Sweep = self._connection.post(f"/api/sweeps/{key}/budget", {"budget": budget})
-        return changed
+        return self._connection.post(f"/api/sweeps/{key}/budget", {"budget": budget})
 
     def retry(self, key: int, trials: Sequence[int] | None = None) -> Sweep:
         """Run failed trials again: those named, or all."""
         numbers = None if trials is None else list(trials)
-        changed: Sweep = self._connection.post(f"/api/sweeps/{key}/retry", {"trials": numbers})
-        return changed
+        return self._connection.post(f"/api/sweeps/{key}/retry", {"trials": numbers})
 
     def begin_agent(
         self,
@@ -149,8 +132,7 @@ class SweepApi:
             "job": job,
             "node": node,
         }
-        begun: Begun = self._connection.post(f"/api/sweeps/{key}/agents", content)
-        return begun
+        return self._connection.post(f"/api/sweeps/{key}/agents", content)
 
     def claim(self, agent: int, *, token: str, wait: float = 0.0) -> Claimed:
         """Take the next trial; waits up to `wait` seconds for one.
@@ -158,10 +140,7 @@ class SweepApi:
         `token` is new for each claim, and the same when one is repeated because no answer came:
         that gives the trial which the first call may have taken. After any answer, another token.
         """
-        claimed: Claimed = self._connection.post(
-            f"/api/agents/{agent}/claim", {"token": token, "wait": wait}
-        )
-        return claimed
+        return self._connection.post(f"/api/agents/{agent}/claim", {"token": token, "wait": wait})
 
     def renew(self, agent: int, running: Sequence[Held]) -> Renewed:
         """Say which attempts are alive; hear which of them are to end now.
@@ -173,10 +152,7 @@ class SweepApi:
         Within `lease_seconds`, or they are handed to somebody else. `lost` is one that was: it must
         end at once, and its end is not told.
         """
-        renewed: Renewed = self._connection.post(
-            f"/api/agents/{agent}/renew", {"running": list(running)}
-        )
-        return renewed
+        return self._connection.post(f"/api/agents/{agent}/renew", {"running": list(running)})
 
     def end(
         self,
@@ -203,8 +179,7 @@ class SweepApi:
                 "ended_at": ended_at,
             },
         )
-        ended: Trial = answer["trial"]
-        return ended
+        return answer["trial"]
 
     def leave(self, agent: int, why: str | None = None) -> None:
         """The agent goes; what it still had goes back to the queue."""

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runyard.client.http import Connection
+from runyard.client.http import ApiPart
 from runyard.shapes.runs import TrashedRun
 
 
-class TrashApi:
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
+class TrashApi(ApiPart):
     def runs(self) -> list[TrashedRun]:
         """What lies in it, the latest deletion first."""
-        listed: list[TrashedRun] = self._connection.get("/api/trash")
-        return listed
+        return self._connection.get("/api/trash")
 
     def restore(self, keys: Sequence[int]) -> None:
         self._connection.post("/api/trash/restore", {"runs": list(keys)})

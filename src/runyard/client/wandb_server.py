@@ -77,8 +77,7 @@ class WandbServer:
         viewer = self.graphql(_VIEWER, {}).get("viewer")
         if not viewer:
             raise KeyRefused(f"the server at {self.url} does not know the key")
-        account: Mapping[str, Any] = viewer
-        return account
+        return viewer
 
     def is_runyard(self) -> bool:
         """Whether the server is one of runyard's, which has a page to log in to."""
@@ -98,8 +97,7 @@ class WandbServer:
             first = answer["errors"][0]
             message = first.get("message") if isinstance(first, dict) else first
             raise ServerError(f"the server at {self.url} refused a request", said=message)
-        data: dict[str, Any] = answer.get("data") or {}
-        return data
+        return answer.get("data") or {}
 
     def file_stream(self, entity: str, project: str, run: str, body: Mapping[str, Any]) -> None:
         place = "/".join(urllib.parse.quote(part, safe="") for part in (entity, project, run))
@@ -107,7 +105,7 @@ class WandbServer:
 
     def ask(self, path: str) -> Any:
         """What stands under an address, as JSON; None where there is no such thing."""
-        request = urllib.request.Request(self.url + path, headers=self._headers)  # noqa: S310
+        request = urllib.request.Request(self.url + path, headers=self._headers)  # noqa: S310 - http.
         try:
             with self._opener.open(request, timeout=_SECONDS) as response:
                 return json.loads(response.read())
@@ -121,7 +119,7 @@ class WandbServer:
 
         def request() -> urllib.request.Request:
             content.seek(0)
-            return urllib.request.Request(  # noqa: S310
+            return urllib.request.Request(  # noqa: S310 - The same.
                 where, content if size else b"", {**content_type, **headers}, method="PUT"
             )
 
@@ -131,7 +129,7 @@ class WandbServer:
         data = json.dumps(body).encode()
         headers = {**self._headers, "Content-Type": "application/json"}
         answer = self._send(
-            lambda: urllib.request.Request(self.url + path, data, headers)  # noqa: S310
+            lambda: urllib.request.Request(self.url + path, data, headers)  # noqa: S310 - The same.
         )
         try:
             content = json.loads(answer or b"{}")
@@ -147,8 +145,7 @@ class WandbServer:
         for tried in range(1, self._tries + 1):
             try:
                 with self._opener.open(request(), timeout=_SECONDS) as response:
-                    content: bytes = response.read()
-                    return content
+                    return response.read()
             except urllib.error.HTTPError as error:
                 reason = error.read()[:200].decode(errors="replace")
                 if error.code == 401:

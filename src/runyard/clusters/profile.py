@@ -20,7 +20,7 @@ from runyard.reading.kinds import (
     Span,
     Table,
     Text,
-    VariableText,
+    Variables,
     Whole,
     Word,
 )
@@ -72,9 +72,7 @@ class Submission:
     values: Mapping[str, tuple[str, ...]] = setting(
         Table(Items(Text())), "the allowed values of an option; * matches any text", {}
     )
-    defaults: Mapping[str, str] = setting(
-        Table(VariableText()), "values of options that you do not set", {}
-    )
+    defaults: Mapping[str, str] = setting(Variables(), "values of options that you do not set", {})
     always: tuple[str, ...] = setting(Items(Text("OPTION")), ALWAYS_OPTIONS, ())
     allowed_from: str = setting(
         Word("anywhere", "scratch"), "the folders from which jobs may be submitted", "anywhere"
@@ -96,11 +94,9 @@ class Script:
     modules: tuple[str, ...] = setting(
         Items(Text("MODULE")), "modules to load", (), probe="modules"
     )
-    variables: Mapping[str, str] = setting(
-        Table(VariableText()), "environment variables of every job", {}
-    )
+    variables: Mapping[str, str] = setting(Variables(), "environment variables of every job", {})
     multi_node_variables: Mapping[str, str] = setting(
-        Table(VariableText()), "environment variables of jobs with more than one node", {}
+        Variables(), "environment variables of jobs with more than one node", {}
     )
     path: tuple[str, ...] = setting(
         Items(Text("FOLDER")),

@@ -38,10 +38,13 @@ _FILE_ENDINGS = frozenset({
 _PUBLIC = ("api.wandb.ai", "github.com")
 
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_HOST_OF_URL = re.compile(r"(?<=://)[^/\s:]+")
-_ADDRESS = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:[0-9a-f]{1,4}:){3,}[0-9a-f:]*", re.I)
+_URL = re.compile(r"://(?:[^/\s]*@)?([^/\s:@]+)(:\d+)?(/[^\s;,)]+)?")
+_ADDRESS = re.compile(
+    r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:[0-9a-f]{1,4}:){3,}[0-9a-f:]*"
+    r"|\b(?:[0-9a-f]{1,4}:)+(?::[0-9a-f]{1,4})+\b", re.I,
+)  # fmt: skip
 _HOST = re.compile(r"\b[a-z][\w-]*(?:\.[a-z][\w-]*)+\b", re.I)
-_PATH = re.compile(r"(?<![\w.:/])/[\w.+@%~-]+(?:/[\w.+@%~-]*)*")
+_PATH = re.compile(r"(?<![\w./])/[\w.+@%~-]+(?:/[\w.+@%~-]*)*")
 
 
 # Of these a lab's own name is told from what every site has.
@@ -54,6 +57,7 @@ class StandIns:
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
         self._counts: Counter[str] = Counter()
+        self._stems: set[str] = set()
 
     @property
     def count(self) -> int:
@@ -74,6 +78,22 @@ class StandIns:
             name if name in _ANYBODY else self.of(kind, name) for name in names.split(",")
         )
 
+    def nodes(self, names: str) -> None:
+        """Names of nodes as Slurm lists them: gc[001-020],login3. All whose name begins as one of
+        theirs are hidden."""
+        for name in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", names):
+            stem = re.sub(r"\[.*|\d+$", "", name)
+            if stem == name:
+                self.of("host", name)
+            elif not _is_common(stem):
+                self._stems.add(re.escape(stem))
+
+    def folders(self, paths: Iterable[str]) -> None:
+        """Paths that do not show by themselves where they end: of a folder called `my lab`."""
+        for path in paths:
+            if path.startswith("/") and ":" not in path and not _PATH.fullmatch(path):
+                self._known.setdefault(path, _without_names(path))
+
     def hide(self, names: Iterable[str], *, shortest: int) -> None:
         """Names that nobody needs to tell apart: secrets, what a person is called."""
         for name in names:
@@ -91,12 +111,15 @@ class StandIns:
         if telling:
             longest_first = "|".join(sorted(telling, key=len, reverse=True))
             names = re.compile(rf"(?<!\w)(?:{longest_first})(?!\w)")
-            text = names.sub(lambda found: self._known[found[0]], text)
+            text = names.sub(lambda match: self._known[match[0]], text)
+        if self._stems:
+            some = "|".join(sorted(self._stems, key=len, reverse=True))
+            text = re.sub(rf"(?<!\w)(?:{some})[\d\[][\w\[\],-]*", "(nodes)", text)
+        text = _URL.sub(self._url, text)
         text = _EMAIL.sub("someone@example.org", text)
-        text = _HOST_OF_URL.sub(lambda found: self._host(found[0]), text)
         text = _ADDRESS.sub("(address)", text)
-        text = _PATH.sub(lambda found: _without_names(found[0]), text)
-        return _HOST.sub(lambda found: self._host(found[0]), text)
+        text = _PATH.sub(lambda match: _without_names(match[0]), text)
+        return _HOST.sub(lambda match: self._host(match[0]), text)
 
     def values(self, value: Any) -> Any:
         """The same for every text in a JSON value."""
@@ -105,6 +128,10 @@ class StandIns:
         if isinstance(value, list | tuple):
             return [self.values(part) for part in value]
         return self.text(value) if isinstance(value, str) else value
+
+    def _url(self, match: re.Match[str]) -> str:
+        """Who logs in and which page is nobody's affair."""
+        return f"://{self._host(match[1])}{match[2] or ''}{'/…' if match[3] else ''}"
 
     def _host(self, name: str) -> str:
         is_file = name.rpartition(".")[2].lower() in _FILE_ENDINGS

@@ -173,21 +173,21 @@ def _with_flags(
         if len(unsaid) == 1:
             read = _set(read, unsaid[0], None)
             merged.pop(unsaid[0], None)
-    for path, given in flags.given.items():
+    for path, flag in flags.given.items():
         if path == "cluster":
             continue
         if path == "sweep_id" and read.sweep_id is not None:
-            if given.value != read.sweep_id:
+            if flag.value != read.sweep_id:
                 warnings.append(
                     f"{origins['sweep_id']} names the sweep {read.sweep_id}, which wins over "
-                    f"{given.option}"
+                    f"{flag.option}"
                 )
             continue
-        value = given.value
+        value = flag.value
         if path == "environment.variables":
             value = {**read.environment.variables, **value}
         read = _set(read, path, value)
-        merged[path] = given.option
+        merged[path] = flag.option
     return read, merged, warnings
 
 

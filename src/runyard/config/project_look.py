@@ -58,7 +58,7 @@ def look(folder: Path, scripts: ScriptReader) -> Look:
     return project
 
 
-def _job_scripts(folder: Path, reader: ScriptReader, found: Look) -> None:
+def _job_scripts(folder: Path, reader: ScriptReader, look: Look) -> None:
     scripts = [
         file
         for file in _files_below(folder, (*_SHELL_SCRIPTS, *reader.endings))
@@ -69,31 +69,31 @@ def _job_scripts(folder: Path, reader: ScriptReader, found: Look) -> None:
     for script in scripts[:1]:
         name = str(script.relative_to(folder))
         read = reader.read(_text(script))
-        _place_worker(read.settings, name, found)
-        _place_program(read.settings, script, folder, found)
-        _place_starter(read.settings, name, folder, found)
+        _place_worker(read.settings, name, look)
+        _place_program(read.settings, script, folder, look)
+        _place_starter(read.settings, name, folder, look)
         for path, value in read.settings.items():
-            found.take(path, value, name)
-        found.notes += [f"{name}: {note}" for note in read.notes]
+            look.take(path, value, name)
+        look.notes += [f"{name}: {note}" for note in read.notes]
     if len(scripts) > 1:
         names = ", ".join(str(script.relative_to(folder)) for script in scripts[1:4])
         first = scripts[0].relative_to(folder)
-        found.notes.append(f"{first} was translated, of several job scripts ({names})")
+        look.notes.append(f"{first} was translated, of several job scripts ({names})")
 
 
-def _place_worker(settings: dict[str, Any], name: str, found: Look) -> None:
+def _place_worker(settings: dict[str, Any], name: str, look: Look) -> None:
     """A sweep that `wandb agent` works on is on W&B's server, and not on ours."""
     sweep_id = settings.pop("sweep_id", None)
     if sweep_id is None:
         return
-    if "sweep" in found.settings:
-        mend = f"`runyard submit` makes a new one of {found.settings['sweep']}"
+    if "sweep" in look.settings:
+        mend = f"`runyard submit` makes a new one of {look.settings['sweep']}"
     else:
         mend = "write sweep: and the file of which it was made"
-    found.notes.append(f"{name}: the sweep {sweep_id} is on another server; {mend}")
+    look.notes.append(f"{name}: the sweep {sweep_id} is on another server; {mend}")
 
 
-def _place_program(settings: dict[str, Any], script: Path, folder: Path, found: Look) -> None:
+def _place_program(settings: dict[str, Any], script: Path, folder: Path, look: Look) -> None:
     """The program as it is seen from the project's folder: a script may be started beside it."""
     words = str(settings.get("command", "")).split(" ")
     place = next((n for n, word in enumerate(words) if word.endswith((".py", ".sh"))), None)
@@ -104,28 +104,28 @@ def _place_program(settings: dict[str, Any], script: Path, folder: Path, found: 
         words[place] = str(beside.resolve().relative_to(folder.resolve()))
         settings["command"] = " ".join(words)
     else:
-        found.notes.append(f"{script.name}: its program {words[place]} is not in {folder}")
+        look.notes.append(f"{script.name}: its program {words[place]} is not in {folder}")
 
 
-def _place_starter(settings: dict[str, Any], name: str, folder: Path, found: Look) -> None:
+def _place_starter(settings: dict[str, Any], name: str, folder: Path, look: Look) -> None:
     """A program that makes a sweep and starts agents on the job's nodes does what we do."""
     programs = [word for word in str(settings.get("command", "")).split() if word.endswith(".py")]
-    if "sweep" not in found.settings or not programs or not (folder / programs[0]).is_file():
+    if "sweep" not in look.settings or not programs or not (folder / programs[0]).is_file():
         return
     if re.search(r"\bwandb\.sweep\(", _text(folder / programs[0])):
         del settings["command"]
         take_agents_from_nodes(settings, in_each_task=True)
-        found.notes.append(
+        look.notes.append(
             f"{name}: {programs[0]} makes a sweep and starts its agents; `runyard submit` does so "
-            f"with {found.settings['sweep']}"
+            f"with {look.settings['sweep']}"
         )
 
 
-def _command(folder: Path, found: Look) -> None:
+def _command(folder: Path, look: Look) -> None:
     usual = find_command_file((folder, folder / SCRIPTS_FOLDER))
-    if usual is not None and "command" not in found.settings:
+    if usual is not None and "command" not in look.settings:
         name = str(usual.relative_to(folder))
-        found.take("command_file", name, name)
+        look.take("command_file", name, name)
         return
     programs = [
         str(Path(below) / name)
@@ -138,18 +138,18 @@ def _command(folder: Path, found: Look) -> None:
         for file in _files(folder, ("*.py",))
         if file.name not in programs and _starts_a_run(_text(file))
     ]
-    if "sweep" in found.settings and "command" not in found.settings:
+    if "sweep" in look.settings and "command" not in look.settings:
         return  # The sweep's own file says the program.
     if programs:
-        found.take("command", f"python {programs[0]}", programs[0])
-        found.others = [f"python {name}" for name in programs[1:4]]
+        look.take("command", f"python {programs[0]}", programs[0])
+        look.others = [f"python {name}" for name in programs[1:4]]
 
 
 def _starts_a_run(text: str) -> bool:
     return "wandb.init(" in text or ("__main__" in text and "train" in text)
 
 
-def _sweep(folder: Path, found: Look) -> None:
+def _sweep(folder: Path, look: Look) -> None:
     files = _files_below(folder, (".yaml", ".yml"))
     sweeps: list[str] = []
     for file in sorted(files, key=lambda file: file.name not in _SWEEPS):
@@ -160,14 +160,14 @@ def _sweep(folder: Path, found: Look) -> None:
         if isinstance(data, dict) and "parameters" in data and "method" in data:
             sweeps.append(str(file.relative_to(folder)))
     if sweeps:
-        found.take("sweep", sweeps[0], sweeps[0])
+        look.take("sweep", sweeps[0], sweeps[0])
     if len(sweeps) > 1:
-        found.notes.append(f"{sweeps[0]} is the sweep, of several ({', '.join(sweeps[1:4])})")
+        look.notes.append(f"{sweeps[0]} is the sweep, of several ({', '.join(sweeps[1:4])})")
 
 
-def _environment(folder: Path, found: Look) -> None:
+def _environment(folder: Path, look: Look) -> None:
     """The kind that the project's lock files mean. The first that fits counts."""
-    if "environment.kind" in found.settings:
+    if "environment.kind" in look.settings:
         return
     for names, kind in (
         (("uv.lock",), "uv"),
@@ -178,22 +178,22 @@ def _environment(folder: Path, found: Look) -> None:
         file = next((folder / name for name in names if (folder / name).is_file()), None)
         if file is None:
             continue
-        found.take("environment.kind", kind, file.name)
+        look.take("environment.kind", kind, file.name)
         if kind == "conda":
             name = re.search(r"^name:\s*(\S+)", _text(file), re.MULTILINE)
-            found.take("environment.name", name[1] if name else folder.name, file.name)
+            look.take("environment.name", name[1] if name else folder.name, file.name)
         existing = next(
             (name for name in (".venv", "venv") if (folder / name / "bin").is_dir()), None
         )
         if kind == "venv" and existing:
-            found.take("environment.path", existing, existing)
+            look.take("environment.path", existing, existing)
         else:
-            found.take("environment.build", True, file.name)
+            look.take("environment.build", True, file.name)
         return
     image = next(iter(_files(folder, ("*.sif",))), None)
     if image is not None:
-        found.take("environment.kind", "apptainer", image.name)
-        found.take("environment.image", image.name, image.name)
+        look.take("environment.kind", "apptainer", image.name)
+        look.take("environment.image", image.name, image.name)
 
 
 def _files(folder: Path, patterns: Iterable[str]) -> list[Path]:
@@ -203,11 +203,11 @@ def _files(folder: Path, patterns: Iterable[str]) -> list[Path]:
 
 def _files_below(folder: Path, endings: tuple[str, ...]) -> list[Path]:
     """In the folder and in those below it, the nearest first."""
-    found: list[Path] = []
+    files: list[Path] = []
     level = [folder]
     for _ in range(_DEEPEST + 1):
         entries = [entry for place in level for entry in _entries(place)]
-        found += [entry for entry in entries if entry.name.endswith(endings) and entry.is_file()]
+        files += [entry for entry in entries if entry.name.endswith(endings) and entry.is_file()]
         level = [
             entry
             for entry in entries
@@ -216,7 +216,7 @@ def _files_below(folder: Path, endings: tuple[str, ...]) -> list[Path]:
             and not entry.name.startswith(".")
             and entry.name not in _PASSED_OVER
         ][:_MOST_FOLDERS]
-    return found[:_MOST_FILES]
+    return files[:_MOST_FILES]
 
 
 def _entries(folder: Path) -> list[Path]:

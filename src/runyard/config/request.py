@@ -19,8 +19,8 @@ from runyard.reading.kinds import (
     Memory,
     Number,
     Span,
-    Table,
     Text,
+    Variables,
     VariableText,
     Whole,
     Word,
@@ -127,7 +127,7 @@ class Environment:
         Items(Text("MODULE")), "modules to load first", (), flags=("--module",)
     )
     variables: Mapping[str, str] = setting(
-        Table(VariableText()),
+        Variables(),
         "variables for the program, expanded on the node",
         {},
         flags=("--variable",),
@@ -146,7 +146,10 @@ class Agents:
     """How many agents work on a sweep, and in which form of job."""
 
     count: int | None = setting(
-        Whole(1), "agents (array tasks, nodes or jobs)", flags=("--agents",), shared=True
+        Whole(1),
+        "agents, which take trials (array tasks, nodes or jobs)",
+        flags=("--agents",),
+        shared=True,
     )
     at_once: int | None = setting(Whole(1), "how many of them run at once", flags=("--at-once",))
     per_gpu: int | str | None = setting(

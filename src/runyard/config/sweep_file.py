@@ -49,7 +49,7 @@ def read_sweep_file(
     try:
         document = read_document(text, typed=TYPED)
     except DocumentError as error:
-        raise ConfigError(error.told(source), mend=error.mend) from None
+        raise ConfigError(error.text_with_place(source), mend=error.mend) from None
     data, origins = apply(document.data, overrides or Overrides())
     sweep, problems = read_sweep(data)
     if needs_program and sweep and sweep.program is None and sweep.command is None:

@@ -11,7 +11,6 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 
 from runyard.gauge.steps import Steps
 from runyard.node.system.processes import MARK, marked
@@ -120,11 +119,6 @@ class Tryout:
     def __enter__(self) -> Tryout:
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.end()
         shutil.rmtree(self.folder, ignore_errors=True)

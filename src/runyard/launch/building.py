@@ -185,13 +185,13 @@ def to_json(build: Build) -> dict[str, str | None]:
             "script": build.script, "wanted": build.wanted}  # fmt: skip
 
 
-def from_json(told: Mapping[str, str | None]) -> Build:
+def from_json(content: Mapping[str, str | None]) -> Build:
     return Build(
-        kind=str(told["kind"]),
-        source=str(told["source"]),
-        folder=Path(str(told["folder"])),
-        script=str(told["script"]),
-        wanted=told["wanted"],
+        kind=str(content["kind"]),
+        source=str(content["source"]),
+        folder=Path(str(content["folder"])),
+        script=str(content["script"]),
+        wanted=content["wanted"],
     )
 
 

@@ -33,7 +33,7 @@ class Seen:
 
     check: Check
     is_fine: bool
-    told: str | None = None
+    detail: str | None = None
 
 
 def look(checks: Iterable[Check]) -> list[Seen]:
@@ -59,7 +59,7 @@ def demand(checks: Iterable[Check], say: Callable[[str], None]) -> None:
             continue
         raise ConfigError(
             f"{answer.check.what} is not there; nothing was submitted",
-            said=answer.told,
+            said=answer.detail,
             mend=answer.check.mend,
         )
 

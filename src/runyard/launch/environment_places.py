@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runyard.launch.environments import Setting
+from runyard.launch.environments import EnvironmentPlaces
 
 if TYPE_CHECKING:
     from runyard.clusters.profile import Profile
@@ -28,7 +28,7 @@ _IMAGE_FILES = (".sif", ".simg", ".sqfs", ".sqsh")
 _OF_FILES = ("apptainer", "charliecloud")
 
 
-def find_setting(
+def find_environment_places(
     environment: Environment,
     profile: Profile,
     *,
@@ -38,7 +38,7 @@ def find_setting(
     gpus: bool = False,
     mounts: tuple[str, ...] = (),
     environ: Mapping[str, str] = os.environ,
-) -> Setting:
+) -> EnvironmentPlaces:
     """What `wrap` has to know. What is not there is None, and `wrap` says what to do about it."""
     place: str | None = None
     conda: str | None = None
@@ -52,7 +52,7 @@ def find_setting(
         place = _find_pixi(named, project)
     elif environment.image is not None:
         place = find_image(environment.kind, environment.image, project, environ)
-    return Setting(project, work, words, place, conda, gpus=gpus, mounts=mounts)
+    return EnvironmentPlaces(project, work, words, place, conda, gpus=gpus, mounts=mounts)
 
 
 def find_image(kind: str, image: str, project: Path, environ: Mapping[str, str]) -> str:
@@ -72,7 +72,7 @@ def _absolute(text: str | None, project: Path, environ: Mapping[str, str]) -> st
         return None
     expanded = re.sub(
         r"\$\{(\w+)\}|\$(\w+)",
-        lambda found: environ.get(found[1] or found[2], found[0]),
+        lambda match: environ.get(match[1] or match[2], match[0]),
         text,
     )
     home = environ.get("HOME", "~")

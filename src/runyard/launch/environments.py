@@ -1,6 +1,6 @@
 """A program's environment in a job: the lines that activate it, what is started around it.
 
-`wrap` is pure. What it needs to know of this machine comes in a `Setting`, which
+`wrap` is pure. What it needs to know of this machine comes in a `EnvironmentPlaces`, which
 `environment_places` finds out; `environment_checks` looks whether it is all there.
 """
 
@@ -52,7 +52,7 @@ class Wrapping:
 
 
 @dataclass(frozen=True)
-class Setting:
+class EnvironmentPlaces:
     """What is known of the places around an environment before a job begins."""
 
     project: Path
@@ -61,7 +61,7 @@ class Setting:
     """Where the programs run."""
     words: ScriptWords
     """The scheduler's, whose jobs it is for."""
-    found: str | None = None
+    place: str | None = None
     """The environment itself: a folder, or an image. None where nothing was found."""
     conda: str | None = None
     """The root of a conda installation, or the program micromamba."""
@@ -70,18 +70,18 @@ class Setting:
     """Folders that a container's program needs besides those that it is told by variables."""
 
 
-def wrap(environment: Environment, profile: Profile, setting: Setting) -> Wrapping:
+def wrap(environment: Environment, profile: Profile, places: EnvironmentPlaces) -> Wrapping:
     """What a job needs so that its programs run in this environment."""
     if environment.kind in CONTAINERS:
-        return _wrap_container(environment, profile, setting)
-    return _KINDS[environment.kind](environment, profile, setting)
+        return _wrap_container(environment, profile, places)
+    return _KINDS[environment.kind](environment, profile, places)
 
 
-def _none(_environment: Environment, _profile: Profile, _setting: Setting) -> Wrapping:
+def _none(_environment: Environment, _profile: Profile, _places: EnvironmentPlaces) -> Wrapping:
     return Wrapping()
 
 
-def _modules(environment: Environment, profile: Profile, _setting: Setting) -> Wrapping:
+def _modules(environment: Environment, profile: Profile, _places: EnvironmentPlaces) -> Wrapping:
     if not environment.modules and not profile.script.modules:
         raise ConfigError(
             "the environment is of kind modules, and no modules are named",
@@ -90,16 +90,16 @@ def _modules(environment: Environment, profile: Profile, _setting: Setting) -> W
     return Wrapping()
 
 
-def _venv(environment: Environment, profile: Profile, setting: Setting) -> Wrapping:
+def _venv(environment: Environment, profile: Profile, places: EnvironmentPlaces) -> Wrapping:
     if environment.build and profile.software.build_where == "inside":
-        return Wrapping(before=_inside_lines(setting))
-    if setting.found is None:
+        return Wrapping(before=_inside_lines(places))
+    if places.place is None:
         raise ConfigError(
-            f"{setting.project} has no virtual environment",
+            f"{places.project} has no virtual environment",
             mend="make one there (`python -m venv .venv`, or `uv sync`), name one with --env-path "
             "FOLDER, or let runyard build it: --build",
         )
-    folder = setting.found
+    folder = places.place
     python = f"{folder}/bin/python"
     again = "`uv sync` makes it anew" if environment.kind == "uv" else "make it anew, or --build"
     return Wrapping(
@@ -111,13 +111,13 @@ def _venv(environment: Environment, profile: Profile, setting: Setting) -> Wrapp
     )
 
 
-def _inside_lines(setting: Setting) -> tuple[str, ...]:
+def _inside_lines(places: EnvironmentPlaces) -> tuple[str, ...]:
     """Where a site wants environments on the node's own disk: built by each job for itself.
 
     The site's own wheels, nothing downloaded, and versions as they are there (S1.78).
     """
-    disk = setting.words.disk
-    wanted = quote(setting.found or str(setting.project / "requirements.txt"))
+    disk = places.words.disk
+    wanted = quote(places.place or str(places.project / "requirements.txt"))
     pip = "pip install --quiet --no-index"
     return (
         failing(
@@ -130,25 +130,25 @@ def _inside_lines(setting: Setting) -> tuple[str, ...]:
     )
 
 
-def _conda(environment: Environment, _profile: Profile, setting: Setting) -> Wrapping:
-    named = environment.name or setting.found
+def _conda(environment: Environment, _profile: Profile, places: EnvironmentPlaces) -> Wrapping:
+    named = environment.name or places.place
     if named is None:
         raise ConfigError(
             "the environment is of kind conda, and has no name",
             mend="environment: {kind: conda, name: NAME}, or --env-name NAME",
         )
-    if setting.conda is None:
+    if places.conda is None:
         raise ConfigError(
             "there is no conda here: neither on the path nor in a folder of the home folder",
             mend="install Miniforge (conda-forge), or say where it is: --env-path ~/miniforge3",
         )
-    folder = setting.found
-    if setting.conda.endswith("micromamba"):
-        hook = f'hook="$({quote(setting.conda)} shell hook --shell posix)" && eval "$hook"'
+    folder = places.place
+    if places.conda.endswith("micromamba"):
+        hook = f'hook="$({quote(places.conda)} shell hook --shell posix)" && eval "$hook"'
         words = f"{hook} && micromamba activate {quote(named)}"
         made = f"micromamba create -n {named} -f environment.yml"
     else:
-        words = f". {quote(setting.conda)}/etc/profile.d/conda.sh && conda activate {quote(named)}"
+        words = f". {quote(places.conda)}/etc/profile.d/conda.sh && conda activate {quote(named)}"
         made = f"conda env create -n {named} -f environment.yml"
     mend = f"`{made}` makes it; `conda env list` says what there is"
     checks: tuple[Check, ...] = ()
@@ -162,8 +162,8 @@ def _conda(environment: Environment, _profile: Profile, setting: Setting) -> Wra
     )
 
 
-def _pixi(environment: Environment, profile: Profile, setting: Setting) -> Wrapping:
-    manifest = setting.found or str(setting.project / "pixi.toml")
+def _pixi(environment: Environment, profile: Profile, places: EnvironmentPlaces) -> Wrapping:
+    manifest = places.place or str(places.project / "pixi.toml")
     shell = "zsh" if profile.script.shell == "zsh" else "bash"
     words = f"pixi shell-hook --frozen --shell {shell} --manifest-path {quote(manifest)}"
     if environment.name:
@@ -191,7 +191,7 @@ def _python_checks(python: str, mend: str, kind: str) -> tuple[Check, Check]:
     )
 
 
-_KINDS: Mapping[str, Callable[[Environment, Profile, Setting], Wrapping]] = {
+_KINDS: Mapping[str, Callable[[Environment, Profile, EnvironmentPlaces], Wrapping]] = {
     "none": _none,
     "modules": _modules,
     "venv": _venv,
@@ -210,19 +210,21 @@ def _wandb_inside(kind: Container, image: str) -> Check:
     )  # fmt: skip
 
 
-def _wrap_container(environment: Environment, profile: Profile, setting: Setting) -> Wrapping:
+def _wrap_container(
+    environment: Environment, profile: Profile, places: EnvironmentPlaces
+) -> Wrapping:
     kind = CONTAINERS[environment.kind]
     if environment.image is None:
         raise ConfigError(
             f"the environment is of kind {environment.kind}, and has no image",
             mend="environment: {kind: apptainer, image: image.sif}, or --container IMAGE",
         )
-    image = setting.found or environment.image
+    image = places.place or environment.image
     box = Box(
         image=image,
-        work=str(setting.work),
-        words=setting.words,
-        mounts=(*setting.mounts, *profile.containers.mounts, *environment.mounts),
+        work=str(places.work),
+        words=places.words,
+        mounts=(*places.mounts, *profile.containers.mounts, *environment.mounts),
         variables=(
             *profile.containers.variables,
             *profile.script.variables,
@@ -230,7 +232,7 @@ def _wrap_container(environment: Environment, profile: Profile, setting: Setting
             *environment.variables,
         ),
         workdir=environment.workdir,
-        gpu_flag=profile.containers.gpu_flag if setting.gpus else None,
+        gpu_flag=profile.containers.gpu_flag if places.gpus else None,
     )
     module = profile.containers.module
     checks: list[Check] = []

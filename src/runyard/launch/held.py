@@ -78,14 +78,14 @@ def send_held(
 
 def count_held(home: Path) -> dict[int, int]:
     """Agents that wait to be sent, by the key of their sweep."""
-    found: dict[int, int] = {}
+    slots: dict[int, int] = {}
     for file in _files(home):
         with contextlib.suppress(OSError, ValueError, KeyError):
             content = json.loads(file.read_text())
-            found[content["sweep"]] = found.get(content["sweep"], 0) + sum(
+            slots[content["sweep"]] = slots.get(content["sweep"], 0) + sum(
                 part["count"] for part in content["parts"]
             )
-    return found
+    return slots
 
 
 def _files(home: Path) -> list[Path]:

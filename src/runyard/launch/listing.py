@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 # A larger file is no source.
@@ -55,6 +55,31 @@ def list_project(root: Path) -> Listing:
     return files if files is not None else _by_walking(root)
 
 
+@dataclass
+class _SortedOut:
+    """What was seen of a project so far."""
+
+    code: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    large: list[str] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, root: Path, path: str) -> None:
+        kind, length = _measure(root / path, path)
+        if kind == "code":
+            self.code.append(path)
+            self.size += length
+        elif kind == "large":
+            self.links.append(path)
+            self.large.append(path)
+        elif kind == "folder":  # Another repository inside of this one.
+            self.links.append(path.rstrip("/"))
+
+    def listing(self, commit: str | None) -> Listing:
+        links = tuple(dict.fromkeys(self.links[:_MOST_LINKS]))
+        return Listing(tuple(self.code), links, tuple(self.large), self.size, commit)
+
+
 def _by_git(root: Path) -> Listing | None:
     if not any((folder / ".git").exists() for folder in (root, *root.parents)):
         return None
@@ -66,8 +91,7 @@ def _by_git(root: Path) -> Listing | None:
     if tracked is None or new is None or ignored is None:
         return None
     known = set(tracked)
-    code, links, large, size = [], [], [], 0
-    results = set[str]()
+    sorted_out, results = _SortedOut(), set[str]()
     for path in dict.fromkeys((*tracked, *new)):
         if path not in known and _is_rubbish(path):
             continue
@@ -75,55 +99,31 @@ def _by_git(root: Path) -> Listing | None:
         if above is not None:
             results.add(above)
             continue
-        kind, length = _measure(root / path, path)
-        if kind == "code":
-            code.append(path)
-            size += length
-        elif kind == "large":
-            links.append(path)
-            large.append(path)
-        elif kind == "folder":  # Another repository inside of this one.
-            links.append(path.rstrip("/"))
-    links += sorted(results)
-    for path in ignored:
-        bare = path.rstrip("/")
-        if not _is_rubbish(bare):
-            links.append(bare)
+        sorted_out.add(root, path)
+    bare = (path.rstrip("/") for path in ignored)
+    sorted_out.links += (*sorted(results), *(path for path in bare if not _is_rubbish(path)))
     commit = _git(root, "rev-parse", "HEAD", separator="\n")
-    return Listing(
-        tuple(code),
-        tuple(dict.fromkeys(links[:_MOST_LINKS])),
-        tuple(large),
-        size,
-        commit[0] if commit else None,
-    )
+    return sorted_out.listing(commit[0] if commit else None)
 
 
 def _by_walking(root: Path) -> Listing:
-    code, links, large, size = list[str](), list[str](), list[str](), 0
-    waiting = [""]
+    sorted_out, waiting = _SortedOut(), [""]
     while waiting:
         above = waiting.pop()
         with os.scandir(root / above) as entries:
-            for entry in sorted(entries, key=lambda one: one.name):
+            for entry in sorted(entries, key=lambda item: item.name):
                 path = f"{above}{entry.name}"
                 if entry.name in _RUBBISH or entry.name.endswith(".pyc"):
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     is_data = entry.name in _DATA_FOLDERS or (root / path / "pyvenv.cfg").exists()
                     if is_data:
-                        links.append(path)
+                        sorted_out.links.append(path)
                     else:
                         waiting.append(f"{path}/")
                     continue
-                kind, length = _measure(root / path, path)
-                if kind == "code":
-                    code.append(path)
-                    size += length
-                elif kind == "large":
-                    links.append(path)
-                    large.append(path)
-    return Listing(tuple(code), tuple(links[:_MOST_LINKS]), tuple(large), size, None)
+                sorted_out.add(root, path)
+    return sorted_out.listing(None)
 
 
 def _is_rubbish(path: str) -> bool:

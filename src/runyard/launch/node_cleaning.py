@@ -89,7 +89,7 @@ def clean_nodes(
             states = scheduler.poll(sorted(waiting))
             waiting = {job_id for job_id in waiting if states[job_id].is_open}
     scheduler.cancel(waiting)
-    return [Cleaned(node, one, _said(folder / f"{one}.log")) for one, node in sent.items()]
+    return [Cleaned(node, job_id, _said(folder / f"{job_id}.log")) for job_id, node in sent.items()]
 
 
 def _said(log: Path) -> dict[str, list[str]] | None:
@@ -100,8 +100,8 @@ def _said(log: Path) -> dict[str, list[str]] | None:
         return None
     for line in reversed(lines):
         try:
-            told: dict[str, list[str]] = json.loads(line)
+            content: dict[str, list[str]] = json.loads(line)
         except ValueError:
             continue
-        return told
+        return content
     return None

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runyard.config.check import check
-from runyard.errors import StateError
 from runyard.home import write_whole
 from runyard.launch.script import header_section
 from runyard.launch.shell_words import expandable, module_lines, quote
+from runyard.launch.submitting import job_folder
 from runyard.schedulers.errors import SchedulerError, SchedulerSilent
+from runyard.schedulers.header_request import HeaderRequest, ScriptPlace
 from runyard.schedulers.jobs import Batch
 from runyard.schedulers.protocol import Scheduler
 from runyard.schedulers.resources import follow_rules
@@ -62,10 +63,12 @@ def own_script(job: OwnJob, request: Request, folder: Path, scheduler: Scheduler
     small = check(replace(request, resources=resources)).accepted()
     ruled = follow_rules(small, profile)
     header = scheduler.header(
-        job.name, small, profile, ruled, form="jobs", agents=1, grace=job.farewell, signal="TERM"
+        HeaderRequest(
+            job.name, small, profile, ruled, form="jobs", grace=job.farewell, signal="TERM"
+        )
     )
     has_log, shell = words.is_plain(folder), profile.script
-    lines = scheduler.header_lines(header, log=f"{folder}/%j.log" if has_log else None)
+    lines = scheduler.header_lines(header, ScriptPlace(f"{folder}/%j.log" if has_log else None))
     named = [f'export {name}="{expandable(value)}"' for name, value in shell.variables.items()]
     parts = [
         *header_section(lines, profile),
@@ -92,15 +95,8 @@ def submit_own(
     sleep: Callable[[float], None] = time.sleep,
 ) -> str:
     """Send a script; the job's id. `Batch` says what the options are."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with job_folder(folder):
         write_whole(folder / "script.sh", text)
-    except OSError as error:
-        raise StateError(
-            f"the job's folder {folder} cannot be written",
-            said=error.strerror,
-            mend="it must be on storage that login and compute nodes share, with room left",
-        ) from error
     key = f"{folder}\n{secrets.token_hex(8)}"
     batch = Batch(folder.name, text, key, after, minutes, node=node)
     reply = scheduler.submit(batch, notice=notice, sleep=sleep)

@@ -18,6 +18,7 @@ from runyard.grace import usual_grace
 from runyard.launch.chains import Chain, plan_chain
 from runyard.launch.environments import Wrapping
 from runyard.rank_forms import ONE_A_NODE
+from runyard.schedulers.header_request import HeaderRequest
 from runyard.schedulers.jobs import Header
 from runyard.schedulers.resources import follow_rules
 from runyard.schedulers.script_words import ScriptWords
@@ -203,22 +204,16 @@ def plan(
         "relay": (request.tracking.mode or profile.network.wandb) == "relay" or None,
         "snapshot": None if snapshot is None else dict(snapshot),
     }
+    wanted = HeaderRequest(
+        name, request, profile, ruled, form=agents.form, agents=lanes, grace=grace,
+        requeue=chain is not None and chain.form == "requeue", more=wrapping.header,
+    )  # fmt: skip
     return Plan(
         name=name,
         form=form,
         agents=count,
         at_once=at_once,
-        header=scheduler.header(
-            name,
-            request,
-            profile,
-            ruled,
-            form=agents.form,
-            agents=lanes,
-            grace=grace,
-            requeue=chain is not None and chain.form == "requeue",
-            more=wrapping.header,
-        ),
+        header=scheduler.header(wanted),
         scheduler=scheduler,
         places=places,
         runyard=runyard,

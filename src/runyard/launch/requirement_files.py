@@ -19,7 +19,7 @@ def from_pipfile_lock(text: str, file: str) -> str:
     """The packages of a Pipfile.lock, in their versions."""
     try:
         packages = json.loads(text)["default"]
-        lines = [_locked(name, told) for name, told in packages.items()]
+        lines = [_locked(name, package) for name, package in packages.items()]
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise ConfigError(
             f"{file} cannot be read", said=error, mend="`pipenv lock` writes it anew"
@@ -30,7 +30,7 @@ def from_pipfile_lock(text: str, file: str) -> str:
 def from_pipfile(text: str, file: str) -> str:
     """The packages that a Pipfile asks for."""
     packages = _toml(text, file).get("packages", {})
-    return "\n".join(_asked(name, told) for name, told in packages.items()) + "\n"
+    return "\n".join(_asked(name, package) for name, package in packages.items()) + "\n"
 
 
 def from_pyproject(text: str, file: str) -> str:
@@ -45,40 +45,40 @@ def from_pyproject(text: str, file: str) -> str:
     return "\n".join(map(str, dependencies)) + "\n"
 
 
-def _locked(name: str, told: Mapping[str, Any]) -> str:
-    if "version" not in told:
-        return _asked(name, told)
-    return f"{name}{_extras(told)}{told['version']}{_markers(told)}"
+def _locked(name: str, package: Mapping[str, Any]) -> str:
+    if "version" not in package:
+        return _asked(name, package)
+    return f"{name}{_extras(package)}{package['version']}{_markers(package)}"
 
 
-def _asked(name: str, told: Any) -> str:
+def _asked(name: str, package: Any) -> str:
     """Pipfile's words for a package as pip's."""
-    if isinstance(told, str):
-        return name if told == "*" else f"{name}{told}"
-    extras, markers = _extras(told), _markers(told)
-    if "git" in told:
-        reference = f"@{told['ref']}" if "ref" in told else ""
-        return f"{name}{extras} @ git+{told['git']}{reference}{markers}"
+    if isinstance(package, str):
+        return name if package == "*" else f"{name}{package}"
+    extras, markers = _extras(package), _markers(package)
+    if "git" in package:
+        reference = f"@{package['ref']}" if "ref" in package else ""
+        return f"{name}{extras} @ git+{package['git']}{reference}{markers}"
     for source in ("file", "path"):
-        if source in told:
-            return f"{name}{extras} @ {told[source]}{markers}"
-    version = told.get("version", "*")
+        if source in package:
+            return f"{name}{extras} @ {package[source]}{markers}"
+    version = package.get("version", "*")
     return f"{name}{extras}{'' if version == '*' else version}{markers}"
 
 
-def _extras(told: Mapping[str, Any]) -> str:
-    return f"[{','.join(told['extras'])}]" if told.get("extras") else ""
+def _extras(package: Mapping[str, Any]) -> str:
+    return f"[{','.join(package['extras'])}]" if package.get("extras") else ""
 
 
-def _markers(told: Mapping[str, Any]) -> str:
-    return f" ; {told['markers']}" if told.get("markers") else ""
+def _markers(package: Mapping[str, Any]) -> str:
+    return f" ; {package['markers']}" if package.get("markers") else ""
 
 
 def _toml(text: str, file: str) -> dict[str, Any]:
     # The same library, which the standard one has since 3.11.
     loads = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli").loads
     try:
-        found: dict[str, Any] = loads(text)
-        return found
+        content: dict[str, Any] = loads(text)
+        return content
     except ValueError as error:
         raise ConfigError(f"{file} is no valid TOML", said=error, mend="correct it") from error

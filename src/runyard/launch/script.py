@@ -20,12 +20,13 @@ from runyard.launch.script_agents import (
     start,
 )
 from runyard.launch.shell_words import expandable, module_lines, quote
+from runyard.schedulers.header_request import ScriptPlace
 from runyard.version import __version__
 
 if TYPE_CHECKING:
     from runyard.clusters.profile import Profile
     from runyard.launch.plan import Places, Plan
-    from runyard.schedulers.protocol import Scheduler
+from runyard.schedulers.protocol import Scheduler
 
 
 @dataclass(frozen=True)
@@ -108,14 +109,10 @@ def header_section(lines: Iterable[str], profile: Profile) -> list[str]:
 
 
 def _header(plan: Plan, part: Part) -> list[str]:
-    lines = plan.scheduler.header_lines(
-        plan.header,
-        tasks=part.count if plan.form == "array" else None,
-        at_once=plan.at_once,
-        log=plan.log_pattern if _has_log(plan) else None,
-        folder=plan.places.job,
-    )
-    return header_section(lines, plan.profile)
+    log = plan.log_pattern if _has_log(plan) else None
+    tasks = part.count if plan.form == "array" else None
+    place = ScriptPlace(log, plan.places.job, tasks, plan.at_once)
+    return header_section(plan.scheduler.header_lines(plan.header, place), plan.profile)
 
 
 def _has_log(plan: Plan) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from runyard.client.discover import Found, ensure_server, open_to_nodes
 from runyard.client.server_jobs import ServerJobs, read_server_jobs, write_server_jobs
 from runyard.errors import ConfigError
+from runyard.home import LISTEN_TO_CLUSTER as CLUSTER
 from runyard.home import Home, read_discovery
 from runyard.launch.own_jobs import OwnJob, allowed_length, own_script, submit_own
 from runyard.launch.shell_words import quote
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from runyard.clusters.profile import Network, Profile
     from runyard.config.request import Request
 
-CLUSTER = "cluster"
 NAME = "runyard-server"
 _CPUS, _MEMORY = 2, 4096
 # The next job takes over before the last one ends, and may have to wait in the queue for a while.

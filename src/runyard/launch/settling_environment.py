@@ -12,8 +12,8 @@ from runyard.launch.building import Builder, build_here, build_in_job, is_built,
 from runyard.launch.builds import Build, files_for, plan_build
 from runyard.launch.containers import CONTAINERS
 from runyard.launch.environment_checks import demand
-from runyard.launch.environment_places import find_setting
-from runyard.launch.environments import Setting, Wrapping, wrap
+from runyard.launch.environment_places import find_environment_places
+from runyard.launch.environments import EnvironmentPlaces, Wrapping, wrap
 from runyard.schedulers.choice import cluster
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def settle_environment(
 ) -> Wrapping:
     """What a job's programs need around them. Builds where that is asked, and refuses what is not
     there; a dry run builds nothing, and leaves the checks to whoever wants them."""
-    setting, build = plan_environment(
+    places, build = plan_environment(
         request, work=work, home=builder.home, words=scheduler.words, mounts=mounts, environ=environ
     )
     if build is not None and build.inside:
@@ -51,7 +51,7 @@ def settle_environment(
             say(f"the environment of {build.source} would be built first: {build.folder}")
         else:
             build_environment(build, request, builder, say, environ=environ)
-    wrapping = wrap(request.environment, request.profile, setting)
+    wrapping = wrap(request.environment, request.profile, places)
     if not dry_run:
         demand(wrapping.checks, say)
     elif build is not None and not is_built(build):
@@ -67,15 +67,15 @@ def plan_environment(
     words: ScriptWords,
     mounts: tuple[str, ...] = (),
     environ: Mapping[str, str] = os.environ,
-) -> tuple[Setting, Build | None]:
+) -> tuple[EnvironmentPlaces, Build | None]:
     """Where the environment is, and how it is built, where that is asked."""
     environment, profile = request.environment, request.profile
-    setting = find_setting(
+    places = find_environment_places(
         environment, profile, project=request.folder, work=work,
         words=words, gpus=bool(request.resources.gpus), mounts=mounts, environ=environ,
     )  # fmt: skip
-    if not _wants_build(request, setting):
-        return setting, None
+    if not _wants_build(request, places):
+        return places, None
     files = {
         name: text
         for name in files_for(environment.kind)
@@ -83,16 +83,16 @@ def plan_environment(
     }
     build = plan_build(
         environment, profile, name=request.project_name, project=request.folder, files=files,
-        into=home / _BUILT, conda=setting.conda,
+        into=home / _BUILT, conda=places.conda,
     )  # fmt: skip
     if build.inside:
         source = build.wanted_file if build.wanted is not None else request.folder / build.source
-        return replace(setting, found=str(source)), build
+        return replace(places, place=str(source)), build
     if environment.kind == "pixi":
-        return setting, build
+        return places, build
     if environment.kind in CONTAINERS and CONTAINERS[environment.kind].has_names:
-        return setting, build
-    return replace(setting, found=str(build.folder)), build
+        return places, build
+    return replace(places, place=str(build.folder)), build
 
 
 def build_environment(
@@ -113,14 +113,14 @@ def build_environment(
     say("the environment is built; later launches use it as it is")
 
 
-def _wants_build(request: Request, setting: Setting) -> bool:
+def _wants_build(request: Request, places: EnvironmentPlaces) -> bool:
     environment = request.environment
     if not environment.build:
         return False
     if environment.kind in CONTAINERS:
         # What lies in a file is there, or it is not; what has a registry's name is fetched.
-        return setting.found is not None and not setting.found.startswith("/")
-    return not (environment.path and setting.found and Path(setting.found).exists())
+        return places.place is not None and not places.place.startswith("/")
+    return not (environment.path and places.place and Path(places.place).exists())
 
 
 def _read(file: Path) -> str | None:

@@ -126,7 +126,7 @@ def differing(old: Mapping[str, Any], new: Snapshot, home: Path) -> list[str]:
         with contextlib.suppress(OSError, ValueError, KeyError):
             then = json.loads(manifest.read_text())["files"]
             names = {*then, *new.files}
-            now = {name: list(one) for name, one in new.files.items()}
+            now = {name: list(entry) for name, entry in new.files.items()}
             return sorted(name for name in names if then.get(name) != now.get(name))
     return []
 
@@ -205,7 +205,7 @@ def _copy(home: Path, snapshot: Snapshot, tree: Path) -> None:
         content = {
             "root": str(snapshot.root),
             "tree": tree.name,
-            "files": {path: list(one) for path, one in snapshot.files.items()},
+            "files": {path: list(entry) for path, entry in snapshot.files.items()},
             **snapshot.record,
         }
         (aside / MANIFEST).write_text(json.dumps(content))

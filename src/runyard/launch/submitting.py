@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -212,12 +213,8 @@ class Sender:
         sheet = self._sheet
         sent = [*self._before, *(job.job_id for job in self._jobs)]
         after = sent[-sheet.follows] if 0 < sheet.follows <= len(sent) else None
-        reply = self._scheduler.submit(
-            sheet.batch(part, after),
-            may_be_there=self._may_be_there,
-            notice=self._notice,
-            sleep=self._sleep,
-        )
+        batch = replace(sheet.batch(part, after), may_be_there=self._may_be_there)
+        reply = self._scheduler.submit(batch, notice=self._notice, sleep=self._sleep)
         self._may_be_there = False
         if reply.outcome == "taken":
             array = f"1-{part.count}" if sheet.form == "array" else None
@@ -230,12 +227,19 @@ class Sender:
 def write_folder(plan: Plan) -> None:
     """The submission's own folder, and that of its logs: without it the job would fail
     and leave no word."""
-    folder = plan.places.job
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with job_folder(plan.places.job) as folder:
         make_closed(plan.logs)
         write_whole(folder / "job.json", json.dumps(plan.job, indent=1) + "\n")
         write_whole(folder / "script.sh", script(plan))
+
+
+@contextmanager
+def job_folder(folder: Path) -> Iterator[Path]:
+    """A folder for what belongs to a job, made where it is not there; StateError where it cannot be
+    written."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        yield folder
     except OSError as error:
         raise StateError(
             f"the job's folder {folder} cannot be written",

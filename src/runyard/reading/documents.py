@@ -62,7 +62,7 @@ class DocumentError(Exception):
         # The line with a caret below the fault; set as soon as the text is known.
         self.snippet = ""
 
-    def told(self, source: str) -> str:
+    def text_with_place(self, source: str) -> str:
         """The place, what is wrong with it, and the line itself."""
         parts = (source, self.line, self.column)
         where = ":".join(str(part) for part in parts if part is not None)

@@ -41,7 +41,7 @@ def read_mapping(
     except UnicodeDecodeError:
         raise ConfigError(f"{name} is no UTF-8 text", mend="save it as UTF-8") from None
     except DocumentError as error:
-        raise ConfigError(error.told(name), mend=error.mend) from None
+        raise ConfigError(error.text_with_place(name), mend=error.mend) from None
     if document.data is not None and not isinstance(document.data, Mapping):
         raise ConfigError(f"{name} is {kind_of(document.data)}, and no {noun}", mend=mend)
     return document

@@ -276,6 +276,13 @@ class Table(Kind):
             raise Unfit(wanted, error.mend, (name, *error.step)) from None
 
 
+class Variables(Table):
+    """Names of variables with their values."""
+
+    def __init__(self) -> None:
+        super().__init__(VariableText())
+
+
 class VariableText(Kind):
     """The value of a variable: text, or a whole number, which needs no quotes."""
 

@@ -63,9 +63,9 @@ class Section(Kind):
     def record(self) -> type[Any]:
         if isinstance(self._record, str):
             module, _, name = self._record.partition(":")
-            found: type[Any] = getattr(import_module(module), name)
-            self._record = found
-            return found
+            record: type[Any] = getattr(import_module(module), name)
+            self._record = record
+            return record
         return self._record
 
     def read(self, value: Any) -> Any:

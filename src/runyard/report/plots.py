@@ -13,6 +13,7 @@ from runyard.report.findings import Group, Outcome, Report
 from runyard.report.results import MOST_BEST
 from runyard.report.tables import hours, measure
 from runyard.shapes.sweeps import Tick
+from runyard.vocabulary import RESULT_STATES
 
 Item = TypeVar("Item")
 WIDTH, HEIGHT = 560.0, 290.0
@@ -185,7 +186,7 @@ def _counts(outcome: Outcome, place: int, value: object) -> bool:
     """Whether a trial has a result: the search looks at those that finished or were stopped."""
     assert outcome.columns is not None
     state = outcome.columns["trials"]["state"][place]
-    return isinstance(value, int | float) and state in ("finished", "stopped")
+    return isinstance(value, int | float) and state in RESULT_STATES
 
 
 def _frame(title: str, x: Scale, y: Scale, below: str, beside: str) -> list[Shape]:

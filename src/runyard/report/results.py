@@ -8,6 +8,7 @@ from typing import Any
 from runyard.reading.units import duration, number
 from runyard.report.findings import Outcome, Report
 from runyard.report.tables import Section, Table, measure
+from runyard.vocabulary import RESULT_STATES
 
 MOST_BEST = 10
 _MOST_METRICS = 6
@@ -139,8 +140,7 @@ def convergence(outcome: Outcome) -> Section | None:
         return None
     steps = outcome.columns["convergence"]
     counted = sum(
-        trial["value"] is not None and trial["state"] in ("finished", "stopped")
-        for trial in outcome.trials
+        trial["value"] is not None and trial["state"] in RESULT_STATES for trial in outcome.trials
     )
     last, first = steps[-1], steps[0]
     words = (

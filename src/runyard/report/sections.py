@@ -5,6 +5,7 @@ from __future__ import annotations
 from runyard.report import costs, results
 from runyard.report.findings import Report
 from runyard.report.tables import Section, hours, measure
+from runyard.vocabulary import RESULT_STATES
 
 
 def sections(report: Report) -> list[Section]:
@@ -28,7 +29,7 @@ def in_short(report: Report) -> list[tuple[str, str]]:
         best = outcome.settings[0]
         figures.append((f"best {outcome.aims[0].name}", measure(best.means[0], best.deviations[0])))
     if outcome is not None:
-        ended = sum(outcome.counts.get(state, 0) for state in ("finished", "stopped"))
+        ended = sum(outcome.counts.get(state, 0) for state in RESULT_STATES)
         figures.append(("trials finished", f"{ended} of {outcome.sweep['trials']}"))
     for kind, name in (("gpu", "GPU-hours"), ("cpu", "core-hours")):
         held, wasted = report.total(f"{kind}_held"), report.wasted(kind)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from runyard.schedulers.errors import SchedulerError, SchedulerMissing
-from runyard.schedulers.protocol import ANSWER_SECONDS, PATIENCE_SECONDS, Notice
+from runyard.schedulers.protocol import PATIENCE, Notice
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 _SLOW_SECONDS = 5.0
@@ -83,8 +83,8 @@ def ask(
     stdin: str = "",
     environ: Mapping[str, str] | None = None,
     umask: int = -1,
-    patience: float = PATIENCE_SECONDS,
-    seconds: float = ANSWER_SECONDS,
+    patience: float = PATIENCE,
+    seconds: float = PATIENCE,
     notice: Notice | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> A:
@@ -139,7 +139,7 @@ def send_once(
             if is_answered:
                 continue  # The lost one may have come through since the queue was asked.
             is_lost = True
-        if max(waited, time.monotonic() - began) + pause > PATIENCE_SECONDS:
+        if max(waited, time.monotonic() - began) + pause > PATIENCE:
             return answer
         _tell_busy(answer, pause, notice)
         sleep(pause)

@@ -131,9 +131,9 @@ class SchedulerConformance:
     def test_a_key_that_may_be_there_is_taken_once(self, bench: Bench) -> None:
         batch = bench.batch(bench.held)
         first = bench.send(batch)
-        again = bench.scheduler.submit(batch, may_be_there=True)
+        again = bench.scheduler.submit(replace(batch, may_be_there=True))
         assert (again.outcome, again.job_id) == ("taken", first)
-        other = bench.scheduler.submit(replace(batch, key="another"), may_be_there=True)
+        other = bench.scheduler.submit(replace(batch, key="another", may_be_there=True))
         assert other.job_id != first
         bench.scheduler.cancel([first, other.job_id])
 
@@ -194,7 +194,9 @@ class SchedulerConformance:
         job_id = bench.send(bench.batch(bench.held, tasks=2))
         bench.wait([job_id], lambda job: job.states == {"RUNNING": 2})
         bench.scheduler.cancel([f"{job_id}_2"])
-        bench.wait([job_id], lambda job: job.states.get("RUNNING", 0) < 2)
+        # One that is being ended could still end by itself where the gate opens too early.
+        gone = ({"RUNNING": 1}, {"RUNNING": 1, "CANCELLED": 1})
+        bench.wait([job_id], lambda job: job.states in gone)
         bench.release()
         assert bench.ends(job_id).states == {"COMPLETED": 1, "CANCELLED": 1}
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,6 +26,29 @@ class Outcome:
     job_id: str | None = None
 
 
+@dataclass(frozen=True)
+class ProbeRequest:
+    """What the job looks for, and who waits for it."""
+
+    folders: Mapping[str, Path]
+    home: Path
+    keys: Sequence[str]
+    wait: float
+    say: Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Site:
+    """What is known of a cluster without its scheduler."""
+
+    host: str
+    containers: list[str]
+    cuda: list[str]
+    node: Mapping[str, Any] | None
+    """What the doctor's job found on a compute node."""
+    date: str = field(default_factory=lambda: time.strftime("%Y-%m-%d"))
+
+
 class Doctor(Protocol):
     """Asks its scheduler once, when it is made."""
 
@@ -43,30 +67,12 @@ class Doctor(Protocol):
 
     def check(self, profile: Profile, here: Recognised) -> Iterable[Finding]: ...
 
-    def look_from_inside(
-        self,
-        request: Request,
-        profile: Profile,
-        *,
-        folders: Mapping[str, Path],
-        home: Path,
-        keys: Sequence[str],
-        wait: float,
-        say: Callable[[str], None],
-    ) -> Outcome:
+    def look_from_inside(self, request: Request, profile: Profile, wanted: ProbeRequest) -> Outcome:
         """A short job that looks at its node, and which of the folders it sees."""
 
     def check_nodes(
         self, outcome: Outcome, profile: Profile, folders: Mapping[str, str]
     ) -> Iterable[Finding]: ...
 
-    def draft(
-        self,
-        host: str,
-        answers: Mapping[str, Any] | None,
-        *,
-        date: str,
-        containers: list[str],
-        cuda: list[str],
-    ) -> tuple[str, str]:
+    def draft(self, site: Site) -> tuple[str, str]:
         """A name and the text of a profile for a cluster that nobody has described."""

@@ -36,11 +36,15 @@ class NotYet(Exception):
 
 
 class JobTimes:
-    """What the scheduler says of a running job now. `end`: in epoch seconds, None if there is none.
-    `is_pushed_out`: it ends then because another job gets its place."""
+    """What the scheduler says of a running job now. `end`: in epoch seconds by this node's clock,
+    None if there is none. `limit`: seconds from the job's start to its end, by the scheduler's own
+    clock. `is_pushed_out`: it ends then because another job gets its place."""
 
-    def __init__(self, end: float | None, *, is_pushed_out: bool = False) -> None:
+    def __init__(
+        self, end: float | None, *, limit: float | None = None, is_pushed_out: bool = False
+    ) -> None:
         self.end = end
+        self.limit = limit
         self.is_pushed_out = is_pushed_out
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -15,7 +15,8 @@ Option = tuple[str, str | None]
 
 
 # As in 5-80:2, a part of 123_[1,5-80:2%8].
-_SPAN = r"(\d+)(?:-(\d+))?(?::(\d+))?"
+# Schedulers count tasks in 32 bits.
+_SPAN = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?(?::(\d{1,10}))?")
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class Batch:
     """Where it runs, which not every line of a script can hold."""
     node: str | None = None
     """The one node that it is for."""
+    may_be_there: bool = False
+    """An earlier command may have sent it, and not have heard of it."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +86,17 @@ class Tasks:
         name, _, ranges = self.which.partition("[")
         if not ranges:
             return name.partition("_")[2] == task
-        spans = re.findall(_SPAN, ranges.partition("%")[0])
-        return any(
-            int(task) in range(int(first), int(last or first) + 1, int(step or 1))
-            for first, last, step in spans
-        )
+        return any(int(task) in numbers for numbers in read_ranges(ranges))
+
+
+def read_ranges(text: str) -> Iterator[range]:
+    """The tasks of an array by their numbers: 1-80%8, [3,5,7-9], 0-30:10."""
+    for piece in text.strip("[]").partition("%")[0].split(","):
+        match = _SPAN.fullmatch(piece.strip())
+        # "1-5,..." is how a release that knows no other way cuts a long list.
+        if match is not None:
+            first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
+            yield range(first, last + 1, max(1, step))
 
 
 @dataclass(frozen=True)
@@ -99,10 +108,10 @@ class JobState:
 
     @property
     def states(self) -> dict[str, int]:
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for task in self.tasks:
-            found[task.state.name] = found.get(task.state.name, 0) + task.count
-        return found or {UNKNOWN.name: 1}
+            counts[task.state.name] = counts.get(task.state.name, 0) + task.count
+        return counts or {UNKNOWN.name: 1}
 
     @property
     def is_open(self) -> bool:

@@ -23,21 +23,19 @@ from runyard.schedulers.jobs import Batch, Header, JobState, Reason, Record, Rep
 from runyard.schedulers.partitions import Partition
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from runyard.clusters.asking import Ask
-    from runyard.clusters.profile import Profile
     from runyard.config.request import Request
     from runyard.schedulers.doctor import Doctor
-    from runyard.schedulers.resources import Ruled
+    from runyard.schedulers.header_request import HeaderRequest, ScriptPlace
     from runyard.schedulers.script_words import ScriptWords
 
 # How long a scheduler that does not answer is asked again, and how long one question may take.
-PATIENCE_SECONDS = ANSWER_SECONDS = 120.0
+PATIENCE = 120.0
 # Whoever waits for jobs asks the scheduler no more often: hundreds may wait at one controller.
 POLL_SECONDS = 15.0
 
 Notice = Callable[[str], None]
+Sleep = Callable[[float], None]
 
 
 class Scheduler(ABC):
@@ -87,41 +85,12 @@ class Scheduler(ABC):
         """Its variables and commands in a job's script."""
         raise self.lacks("runs no agents in jobs")
 
-    def header(
-        self,
-        name: str,
-        request: Request,
-        profile: Profile,
-        ruled: Ruled,
-        *,
-        form: str,
-        agents: int,
-        grace: float,
-        signal: str = "USR2",
-        requeue: bool = False,
-        more: Sequence[str] = (),
-    ) -> Header:
-        """What a job asks for; ConfigError where the scheduler cannot give it.
-
-        `grace`: so many seconds before its end the job gets `signal`, where the scheduler can do
-        that. `more`: options as its commands take them.
-        """
+    def header(self, wanted: HeaderRequest) -> Header:
+        """What a job asks for; ConfigError where the scheduler cannot give it."""
         raise self.lacks("runs no agents in jobs")
 
-    def header_lines(
-        self,
-        header: Header,
-        *,
-        tasks: int | None = None,
-        at_once: int | None = None,
-        log: str | None,
-        folder: Path | None = None,
-    ) -> list[str]:
-        """The header as lines of a script.
-
-        `tasks`: as an array of 1 to so many, of which `at_once` run. `log`: where the output goes,
-        with %A for an array's job, %a for its task, %j for a job, %N for its node; None: nowhere.
-        """
+    def header_lines(self, header: Header, place: ScriptPlace) -> list[str]:
+        """The header as lines of a script."""
         raise self.lacks("runs no agents in jobs")
 
     def describe(self, header: Header) -> str:
@@ -134,16 +103,11 @@ class Scheduler(ABC):
 
     @abstractmethod
     def submit(
-        self,
-        batch: Batch,
-        *,
-        may_be_there: bool = False,
-        notice: Notice | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        self, batch: Batch, *, notice: Notice | None = None, sleep: Sleep = time.sleep
     ) -> Reply:
         """Send a job once, although answers may be lost.
 
-        A key that was taken is never taken a second time where `may_be_there` says that an earlier
+        A key that was taken is never taken a second time where the batch says that an earlier
         command may have sent it. The job inherits the shell's variables, but none of the
         scheduler's own that would overrule the script, and no key of W&B's.
         """
@@ -154,11 +118,7 @@ class Scheduler(ABC):
 
     @abstractmethod
     def poll(
-        self,
-        ids: Iterable[str],
-        *,
-        patience: float = PATIENCE_SECONDS,
-        seconds: float = ANSWER_SECONDS,
+        self, ids: Iterable[str], *, patience: float = PATIENCE, seconds: float = PATIENCE
     ) -> dict[str, JobState]:
         """How these jobs of the user's own stand, by one question for all of them.
 

@@ -44,7 +44,8 @@ class Ruled:
         """For the record."""
         named = {setting.name: getattr(self, setting.name) for setting in fields(self)}
         kept = {name: value for name, value in named.items() if name not in _NOT_RECORDED}
-        return {name: one for name, one in {**kept, **self.options}.items() if one is not None}
+        options = {**kept, **self.options}
+        return {name: value for name, value in options.items() if value is not None}
 
 
 _NOT_RECORDED = ("options", "asks_time", "notes")

@@ -99,7 +99,7 @@ class CallFolder:
 
     def read_call(self, number: int) -> Call:
         # Pickles of the user's own, in a folder that only they can write to.
-        call: Call = pickle.loads(self._file(number, "call").read_bytes())  # noqa: S301
+        call: Call = pickle.loads(self._file(number, "call").read_bytes())  # noqa: S301 - Our own file.
         return call
 
     def keep(self, number: int, outcome: Outcome) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from runyard.client.discover import ensure_server
-from runyard.client.environment import wandb_environment
 from runyard.client.roots import trust_of
+from runyard.client.wandb_variables import wandb_variables
 from runyard.errors import RunyardError, UsageError
 from runyard.home import Home, read_discovery
 from runyard.shapes.sweeps import Sweep
@@ -51,7 +51,7 @@ def call_function(
     assert discovery is not None
     before = dict(os.environ)
     key = server.api.people.add_key(f"sweep {sweep['name'] or sweep['id']}", kind="run")
-    os.environ.update(wandb_environment(discovery.url, key["key"], os.environ))
+    os.environ.update(wandb_variables(discovery.url, key["key"], os.environ))
     os.environ.update(trust_of(home, discovery, os.environ))
     try:
         wandb.agent(

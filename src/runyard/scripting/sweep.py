@@ -24,7 +24,7 @@ from runyard.scripting.watch import Watch
 from runyard.shapes import sweeps as records
 from runyard.shapes.runs import Run
 from runyard.shapes.sweeps import Trial
-from runyard.sweep_states import ENDED_STATES
+from runyard.vocabulary import ENDED_STATES
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

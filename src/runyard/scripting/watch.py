@@ -12,6 +12,7 @@ from runyard.actions.sweeping.agent_process import AgentStarted
 from runyard.client.api import Api
 from runyard.errors import RunyardError, ServerError
 from runyard.home import Home
+from runyard.schedulers.protocol import POLL_SECONDS
 from runyard.scripting.options import log_notice
 from runyard.shapes.jobs import Job
 from runyard.shapes.sweeps import Sweep, Trial
@@ -19,7 +20,6 @@ from runyard.shapes.sweeps import Sweep, Trial
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 # The jobs of one list share an answer that is not older.
 _CACHE_SECONDS = 0.05
-_POLL_SECONDS = 15.0
 # The server may be restarted while we wait.
 _SERVER_SILENT_SECONDS = 60.0
 
@@ -91,7 +91,7 @@ class Watch:
         """Whether the agent or the jobs that were started for it are gone, and no other came."""
         if self._agent is not None:
             return not _is_alive(self._agent.pid) and not self.sweep()["agents"]
-        if time.monotonic() - self._polled_at < _POLL_SECONDS:
+        if time.monotonic() - self._polled_at < POLL_SECONDS:
             return False
         from runyard.actions.submitting.submission import send_held_agents
         from runyard.launch.watching import look

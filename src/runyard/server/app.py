@@ -50,9 +50,10 @@ from runyard.server.people.signed_addresses import Kind
 from runyard.server.tracker import Tracker
 from runyard.server.tracking.silence import watch_silence
 from runyard.server.wandb_api import artifact_files
+from runyard.server.wandb_api.direct_posts import DirectPosts
 from runyard.server.wandb_api.filestream import file_stream
 from runyard.server.wandb_api.graphql_route import execute
-from runyard.server.wandb_api.run_file_routes import download, upload
+from runyard.server.wandb_api.run_file_routes import download, download_history, upload
 
 
 async def nothing_here(request: Request) -> Response:
@@ -67,6 +68,9 @@ _WANDB = [
     Endpoint("GET", "/files/{entity}/{project}/{run}/{name:path}", download, RUNS, Access.FILE),
     # Clients send no key with an upload: its address is signed.
     Endpoint("PUT", f"{Kind.RUN_FILE_UP.value}/{{token}}", upload, access=Access.EVERYBODY),
+    Endpoint(
+        "GET", f"{Kind.HISTORY_DOWN.value}/{{token}}", download_history, access=Access.EVERYBODY
+    ),
     # Clients ask, without a key, whether we take telemetry; only 404 and 405 mean no.
     Endpoint("GET|POST", "/sdk/{rest:path}", nothing_here, access=Access.EVERYBODY),
 ]
@@ -142,6 +146,7 @@ def create_app(
     app = Starlette(
         routes=endpoints,
         middleware=[
+            Middleware(DirectPosts, tracker=tracker),
             Middleware(SecurityHeadersMiddleware),
             Middleware(ErrorMiddleware),
             Middleware(AuthMiddleware, tracker=tracker, endpoints=endpoints),

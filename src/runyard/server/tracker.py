@@ -14,6 +14,7 @@ from runyard.errors import StateError
 from runyard.home import Home, write_whole
 from runyard.server.artifacts import artifact_deletion
 from runyard.server.artifacts.blob_files import Blobs
+from runyard.server.history.exporting.exports import HistoryExports
 from runyard.server.history.joining import Joiner
 from runyard.server.history.reading.project_keys import ProjectKeys
 from runyard.server.jobs import jobs
@@ -28,6 +29,7 @@ from runyard.server.store.store import Store, Vacuum
 from runyard.server.sweeps.ledger import leases
 from runyard.server.sweeps.serving.claim_queues import ClaimQueues
 from runyard.server.tracking import deletion, leftovers, trash
+from runyard.server.tracking.post_queue import PostQueue
 
 
 class Tracker(Store):
@@ -46,6 +48,8 @@ class Tracker(Store):
         """What is worth telling of our start."""
         self.uploads = Uploads(home.files)
         self.blobs = Blobs(home.blobs)
+        self.exports = HistoryExports(home.exports)
+        self.posts = PostQueue(self)
         self.joiner = Joiner()
         self.vacuum = Vacuum()
         self.remembered = FieldMemory()
@@ -62,6 +66,7 @@ class Tracker(Store):
             self.accounts.open(key, port, _server_secret(self.home))
             self.uploads.clear_unfinished()
             self.blobs.clear_unfinished()
+            self.exports.clear()
             self.uploads.clear_orphans(self._database.read(deletion.all_keys).result())
             self.take_in_leftovers()
             self.open_wishes = self._database.read(jobs.count_wishes).result()

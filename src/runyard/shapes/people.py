@@ -39,6 +39,10 @@ class User(TypedDict):
     """What a service account is for; None of a person."""
 
 
+# Kinds of keys that programs hold, and the server made for them.
+HANDED_OUT = ("shell", "run", "job")
+
+
 class Key(TypedDict):
     """A key without the key: that is told once, when it is made.
 

@@ -49,10 +49,10 @@ def keep_course(
     courses = [*_read(path), {**course, "words": _words(), "phases": _plain(phases)}][-_MOST:]
     aside = f"{path}.{os.getpid()}"
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120
-        with open(aside, "w") as file:  # noqa: PTH123
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        with open(aside, "w") as file:
             json.dump(courses, file)
-        os.replace(aside, path)  # noqa: PTH105
+        os.replace(aside, path)
     except OSError:
         return
 
@@ -68,7 +68,7 @@ def _path(total: int, environ: Mapping[str, str]) -> str | None:
     folder = environ.get(COURSES)
     if not folder:
         return None
-    program = path_part(os.path.basename(sys.argv[0]))  # noqa: PTH119
+    program = path_part(os.path.basename(sys.argv[0]))
     return f"{folder}/{program}-{total}.json"
 
 
@@ -78,26 +78,28 @@ def _read(path: str | None) -> list[dict[str, Any]]:
     if path is None:
         return []
     try:
-        with open(path, errors="replace") as file:  # noqa: PTH123
+        with open(path, errors="replace") as file:
             courses = json.loads(file.read(_LARGEST))
         return [course for course in courses if _is_whole(course)]
     except (OSError, ValueError, TypeError):
         return []
 
 
-def _is_whole(one: Any) -> bool:
+def _is_whole(kept: Any) -> bool:
     """Another release may have written it."""
     try:
         numbers = [
-            *one["pieces"],
-            *one["words"],
-            *(number for pair in one["once"] for number in pair),
+            *kept["pieces"],
+            *kept["words"],
+            *(number for pair in kept["once"] for number in pair),
         ]
-        pairs = all(len(pair) == 2 for pair in one["once"])
+        pairs = all(len(pair) == 2 for pair in kept["once"])
     except (KeyError, TypeError):
         return False
     return (
-        bool(one["pieces"]) and pairs and all(isinstance(number, int | float) for number in numbers)
+        bool(kept["pieces"])
+        and pairs
+        and all(isinstance(number, int | float) for number in numbers)
     )
 
 

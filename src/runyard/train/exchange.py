@@ -123,6 +123,6 @@ def _gather_with_jax(value: object) -> list[Any]:
     rows = everyone.process_allgather(padded).reshape(len(lengths), -1)
     # The other ranks of this very program wrote it: no file, no stranger.
     return [
-        pickle.loads(row[: int(length)].tobytes())  # noqa: S301
+        pickle.loads(row[: int(length)].tobytes())  # noqa: S301 - Of another rank.
         for row, length in zip(rows, lengths, strict=True)
     ]

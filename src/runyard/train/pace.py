@@ -13,7 +13,7 @@ from runyard.train.frameworks import wandb_run
 from runyard.train.progress_file import ProgressFile
 from runyard.train.ranges import Interval, range_of
 from runyard.train.saying import say
-from runyard.train.work import EVEN, Work, course_of, work_of_course, work_of_phases
+from runyard.train.work import EVEN, ODD, RECURRING, Work, course_of, work_of_course, work_of_phases
 
 Phases = Sequence[tuple[int, float]]
 
@@ -25,10 +25,6 @@ _MOST_MARKS = 128
 _DENSE_MARKS = 32
 _FEW_INTERVALS = 8
 _LEAST_SECONDS_BETWEEN_MARKS = 0.25
-# A step that compiles takes many times as long as the others, and says nothing of the rest. What
-# takes as long again and again, such as an evaluation, is a part of the work.
-_ODD = 5.0
-_RECURRING = 3
 
 
 def seconds_per_step(marks: Sequence[tuple[float, float]]) -> float | None:
@@ -56,9 +52,9 @@ def regular_intervals(marks: Sequence[tuple[float, float]]) -> list[Interval]:
     if not intervals:
         return []
     usual = sorted(seconds / steps for seconds, steps, _ in intervals)[(len(intervals) - 1) // 2]
-    is_odd = [seconds / steps > _ODD * usual for seconds, steps, _ in intervals]
+    is_odd = [seconds / steps > ODD * usual for seconds, steps, _ in intervals]
     first = is_odd.index(False)
-    recurs = sum(is_odd[first:]) >= _RECURRING
+    recurs = sum(is_odd[first:]) >= RECURRING
     return [
         interval
         for interval, odd in zip(intervals[first:], is_odd[first:], strict=True)

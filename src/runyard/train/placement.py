@@ -60,40 +60,39 @@ _MPI = (
 )
 
 
-def find_placement(environment: Mapping[str, str], parent: int = 0) -> Placement:
+def find_placement(environ: Mapping[str, str], parent: int = 0) -> Placement:
     """The placement that the environment tells of; alone where it tells of none.
 
     `parent` is the parent process, which ranks of one mpirun have in common on one machine.
     """
-    job = this_job(environment)
+    job = this_job(environ)
     of_job = (_Launcher(*job.launcher),) if job.launcher else ()
     for launcher in (_TORCHRUN, *of_job, *_MPI):
-        if not {launcher.rank, launcher.size} <= environment.keys():
+        if not {launcher.rank, launcher.size} <= environ.keys():
             continue
         # A step of wandb agents: each task runs trials of its own, and their programs are no ranks.
-        alone = "WANDB_SWEEP_ID" in environment and "RUNYARD_ATTEMPT" not in environment
+        alone = "WANDB_SWEEP_ID" in environ and "RUNYARD_ATTEMPT" not in environ
         if launcher.name != "torchrun" and alone:
             continue
-        rank, size = int(environment[launcher.rank]), int(environment[launcher.size])
+        rank, size = int(environ[launcher.rank]), int(environ[launcher.size])
         if size == 1:
             break
-        local_size = _first_number(environment.get(launcher.local_size), default=size)
+        local_size = _first_number(environ.get(launcher.local_size), default=size)
         return Placement(
             rank,
             size,
-            int(environment.get(launcher.local_rank, rank % local_size)),
+            int(environ.get(launcher.local_rank, rank % local_size)),
             local_size,
-            environment.get("MASTER_ADDR")
-            or ("127.0.0.1" if local_size == size else job.first_node()),
-            int(environment.get("MASTER_PORT") or _port(environment, launcher, parent)),
+            environ.get("MASTER_ADDR") or ("127.0.0.1" if local_size == size else job.first_node()),
+            int(environ.get("MASTER_PORT") or _port(environ, launcher, parent)),
             launcher.name,
         )
     return Placement()
 
 
-def _port(environment: Mapping[str, str], launcher: _Launcher, parent: int) -> int:
+def _port(environ: Mapping[str, str], launcher: _Launcher, parent: int) -> int:
     """A port that the ranks of a job find without talking, and two jobs rarely share."""
-    named = [environment[name] for name in launcher.job if name in environment]
+    named = [environ[name] for name in launcher.job if name in environ]
     return _FIRST_PORT + zlib.crc32("/".join(named or [str(parent)]).encode()) % _PORTS
 
 

@@ -38,7 +38,7 @@ class ProgressFile:
         self._written = now
         known = "".join(f" {seconds:.3f}" for seconds in left)
         try:
-            with open(self._path, "a") as file:  # noqa: PTH123
+            with open(self._path, "a") as file:
                 file.write(f"{step} {total} {now:.3f}{known}\n")
         except OSError:
             self._path = None  # Nobody looks any more; training goes on.

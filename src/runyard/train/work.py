@@ -14,8 +14,10 @@ Mark = tuple[float, float]
 _PIECES = 40
 # A run that goes on from a checkpoint knows nothing of what came before.
 _LATEST_START = 0.05
-_ODD = 5.0
-_RECURRING = 3
+# A step that compiles takes many times as long as the others, and says nothing of the rest. What
+# takes as long again and again, such as an evaluation, is a part of the work.
+ODD = 5.0
+RECURRING = 3
 _NEIGHBOURS = 3
 
 
@@ -65,10 +67,10 @@ def course_of(marks: Sequence[Mark], total: int) -> dict[str, Any] | None:
     pieces = [(b[0], a[0], a[1] - b[1]) for b, a in pairwise(known)]
     usual = [_usual(pieces, place) for place in range(len(pieces))]
     odd = [
-        seconds > _ODD * usual[place] * (end - begin)
+        seconds > ODD * usual[place] * (end - begin)
         for place, (begin, end, seconds) in enumerate(pieces)
     ]
-    if sum(odd) >= _RECURRING:
+    if sum(odd) >= RECURRING:
         odd = [False] * len(pieces)  # An evaluation: a part of the work.
     points, once = [(known[0][0], 0.0)], []
     for place, (begin, end, seconds) in enumerate(pieces):

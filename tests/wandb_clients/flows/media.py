@@ -1,4 +1,4 @@
-"""Images, lists of images, histograms, sounds, films, pages and point clouds."""
+"""Images, lists of images, histograms, sounds, videos, HTML and point clouds."""
 
 import wave
 from pathlib import Path

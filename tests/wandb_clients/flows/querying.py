@@ -49,16 +49,14 @@ assert "wandb-metadata.json" in files, files
 with run.file("note.txt").download("got", replace=True) as got:
     assert got.read() == "a note"
 
+# Older ones of those that have it get no file, because their scans would read it.
 if hasattr(run, "download_history_exports"):
-    try:
-        run.download_history_exports("exports")
-        said = "half of a history passes for the whole"
-    except Exception as error:
-        said = type(error).__name__
-    assert said == "IncompleteRunHistoryError", said
+    release = tuple(int(part) for part in wandb.__version__.split(".")[:2])
     exports = run.download_history_exports("exports", require_complete_history=False)
-    assert exports.paths == [], exports
-    assert exports.contains_live_data
+    assert (len(exports.paths), exports.contains_live_data) == (
+        (1, False) if release >= (0, 28) else (0, True)
+    ), exports
+    assert [row["_step"] for row in run.scan_history()] == list(range(30))
 
 if hasattr(run, "update_state"):  # Since 0.25.
     made = api.create_run(project=project.partition("/")[2], entity=project.partition("/")[0])

@@ -18,7 +18,7 @@ interface Layer {
 const BACKGROUND = /^(background|void|unlabell?ed|ignore)$/i;
 
 export function Picture({ value, files, alt, isSmall, onClick }: { value: Media; files: Files; alt: string; isSmall?: boolean; onClick?: () => void }) {
-  const layers: Layer[] = (["masks", "boxes"] as const).flatMap((kind) => Object.keys(value[kind] ?? {}).map((name) => ({ kind, name, labels: files.labels(kind, name) })));
+  const layers: Layer[] = (["masks", "boxes"] as const).flatMap((kind) => Object.keys(value[kind] ?? {}).sort().map((name) => ({ kind, name, labels: files.labels(kind, name) })));
   const [hidden, setHidden] = useState<ReadonlySet<string>>(() => new Set(layers.flatMap((layer) => Object.entries(layer.labels).flatMap(([id, label]) => (BACKGROUND.test(label) ? [idOf(layer, id)] : [])))));
   const [size, setSize] = useState<[number, number] | null>(null);
   const toggle = (id: string) => {

@@ -9,6 +9,7 @@ import { useObserved } from "../observe";
 import type { Keys, Run } from "../project/runs";
 import { fileAddress } from "../session";
 import { theme } from "../theme";
+import "../style/blocks.css";
 import "../style/media.css";
 import { filePath } from "./files";
 import { infoOf } from "./info";

@@ -48,7 +48,7 @@ export default function Project({ entity, project }: PageProps) {
       { keys: "2", says: "runs and charts", act: () => change.panel("both") },
       { keys: "3", says: "charts only", act: () => change.panel("charts") },
       { keys: "z", says: "undo the zoom", act: () => change.zoom(null) },
-      { keys: "ArrowUp ArrowDown", says: "move in the table; Space selects, ↵ opens, h hides, p pins", act: () => document.querySelector<HTMLElement>(".table")?.focus() },
+      { keys: "ArrowUp ArrowDown", says: "move in the table; Space selects, ↵ opens, h hides, p pins" },
       { keys: "Delete", says: "delete the selected runs", act: () => editing.remove([...editing.selected]) },
       { keys: "c", says: "to the charts", act: () => document.querySelector<HTMLElement>(".charts-body")?.focus() },
     ],

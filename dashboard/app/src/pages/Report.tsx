@@ -11,7 +11,7 @@ import { copyText } from "../components/Copied";
 import { colourOf } from "../colours";
 import { formatAgo, formatTime, plural } from "../format";
 import { useObserved } from "../observe";
-import { MOST_LINES, shownMetrics, useStore } from "../project/ChartsPanel";
+import { MOST_LINES, NoNames, shownMetrics, useStore } from "../project/ChartsPanel";
 import { MetricChart } from "../project/MetricChart";
 import { useProject, type ProjectData } from "../project/useProject";
 import { isDrawn, readView, type ProjectView } from "../project/view";
@@ -93,7 +93,7 @@ function Shown(props: { report: Report; entity: string; project: string; changed
               <button onClick={() => void copyText(address(pathOf(entity, project, "reports", report.id))).then(() => say("The link is copied."))}>
                 <Icon name="copy" size={14} /> Link
               </button>
-              <button onClick={() => void attempt(saveReport({ report, view, metrics, runs: groups ? runs : runs.slice(0, MOST_LINES), groups, columns: data.columns, defined: data.keys?.defined, ranked: data.keys?.ranked }))}>
+              <button disabled={!data.keys} onClick={() => void attempt(saveReport({ report, view, metrics, runs: groups ? runs : runs.slice(0, MOST_LINES), groups, columns: data.columns, defined: data.keys?.defined, ranked: data.keys?.ranked }))}>
                 <Icon name="save" size={14} /> HTML
               </button>
               <button class="primary" onClick={() => setEdits("1")}>
@@ -174,7 +174,7 @@ function Charts(props: { data: ProjectData; view: ProjectView; metrics: readonly
   const store = useStore(data.place, "history", view, data.grown);
   const colours = useObserved(theme);
   const drawn = useMemo(() => props.runs.slice(0, MOST_LINES), [props.runs]);
-  if (!metrics.length) return null;
+  if (!metrics.length) return data.keys ? null : <NoNames state={data.namesState} />;
   return (
     <>
       <section class="grid report-charts" aria-label="Charts">

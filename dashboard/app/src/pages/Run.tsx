@@ -15,10 +15,11 @@ import { useLive } from "../live";
 import { filePath } from "../media/files";
 import { mediaIn } from "../media/values";
 import { useObserved } from "../observe";
-import { Section, sections, Smoothing, useStore } from "../project/ChartsPanel";
+import { NoNames, Section, sections, Smoothing, useStore } from "../project/ChartsPanel";
 import { Ask } from "../project/RunActions";
 import { ConfirmDelete, trashRuns } from "../project/Trash";
-import { isAlive, type Keys, type Run as ListedRun } from "../project/runs";
+import { useNames, type Names } from "../project/names";
+import { isAlive, type Run as ListedRun } from "../project/runs";
 import { change, useProjectView, X_CHOICES, type ProjectView } from "../project/view";
 import { pathOf } from "../root";
 import { navigate, usePlace, useQuery } from "../router";
@@ -31,6 +32,7 @@ import { Files } from "../run/Files";
 import { Overview } from "../run/Overview";
 import { Versus } from "../run/Versus";
 import { theme } from "../theme";
+import "../style/blocks.css";
 import "../style/project.css";
 import "../style/run.css";
 
@@ -65,14 +67,16 @@ export default function Run({ entity, project, id }: PageProps) {
   const [tab, setTab] = useTab();
   const [grown, setGrown] = useState<{ turn: number; runs: number[] }>({ turn: 0, runs: [] });
   const [since, setSince] = useState<number | null>(null);
-  const keys = useFetch<Keys>(`api/projects/${pathOf(entity, project)}/keys`);
+  const names = useNames(entity, project);
+  const { keys, ask: askNames } = names;
+  useEffect(() => void askNames(), [askNames]);
   useEffect(() => {
-    if (keys.data) setSince(keys.data.revision);
-  }, [keys.data]);
+    if (keys) setSince(keys.revision);
+  }, [keys]);
   // Names that the project did not have when its keys were read.
-  const isNew = !!run && !!keys.data && run.metrics.some((name) => !keys.data!.metrics.includes(name));
+  const isNew = !!run && !!keys && run.metrics.some((name) => !keys.metrics.includes(name));
   useEffect(() => {
-    if (isNew) keys.again();
+    if (isNew) void askNames();
   }, [isNew, run?.metrics.length]);
   useLive(run ? { run: String(run.key) } : null, since, (news) => {
     if (news.whole || news.runs?.length || news.deleted?.length) again();
@@ -98,8 +102,8 @@ export default function Run({ entity, project, id }: PageProps) {
         ))}
       </nav>
       <div class={`tab-body tab-${tab}`} role="tabpanel">
-        {tab === "charts" && <Charts run={run} stream="history" grown={grown} keys={keys.data} />}
-        {tab === "system" && <Charts run={run} stream="events" grown={grown} keys={keys.data} />}
+        {tab === "charts" && <Charts run={run} stream="history" grown={grown} names={names} />}
+        {tab === "system" && <Charts run={run} stream="events" grown={grown} names={names} />}
         {tab === "overview" && <Overview run={run} fileUrl={fileUrl} changed={again} />}
         {tab === "console" && <Console run={run} fileUrl={fileUrl} />}
         {tab === "media" && <MediaView run={run} fileUrl={fileUrl} turn={grown.turn} />}
@@ -173,10 +177,10 @@ interface ChartsProps {
   run: RunDetail;
   stream: "history" | "events";
   grown: { turn: number; runs: number[] };
-  keys: Keys | null;
+  names: Names;
 }
 
-function Charts({ run, stream, grown, keys }: ChartsProps) {
+function Charts({ run, stream, grown, names: { keys, state } }: ChartsProps) {
   const whole = useProjectView();
   // What a system does has no steps, only times.
   const view = useMemo<ProjectView>(() => (stream === "events" && whole.x === "_step" ? { ...whole, x: "_runtime" } : whole), [whole, stream]);
@@ -187,7 +191,7 @@ function Charts({ run, stream, grown, keys }: ChartsProps) {
   const shown = stream === "events" ? (keys?.events ?? null) : keys && own.filter((name) => !keys?.defined?.[name]?.hidden);
   const metrics = (shown ?? []).filter((metric) => metric.toLowerCase().includes(words));
   const runs = useMemo(() => [run as unknown as ListedRun], [run.key, run.name]);
-  if (!shown) return <Loading />;
+  if (!shown) return <NoNames state={state} />;
   if (!shown.length) {
     return stream === "events" ? (
       <Empty what="No system metrics yet">wandb samples them every 15 seconds, unless it is told not to.</Empty>

@@ -4,9 +4,9 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Icon } from "../components/Icon";
 import { lazy } from "../components/lazy";
 import { Popover } from "../components/Menu";
-import { Empty } from "../components/States";
+import { Empty, Failure, Loading } from "../components/States";
 import { plural } from "../format";
-import { CurveStore } from "./curves";
+import { CurveStore, type ChartState } from "./curves";
 import { MetricChart } from "./MetricChart";
 import type { Keys, Run } from "./runs";
 import type { ProjectData } from "./useProject";
@@ -66,6 +66,7 @@ export function ChartsPanel({ data, view }: { data: ProjectData; view: ProjectVi
         </p>
       )}
       <div class="charts-body" tabIndex={-1}>
+        {!data.keys && <NoNames state={data.namesState} />}
         {data.keys && !data.keys.metrics.length && !data.keys.media.length && (
           <Empty what="Nothing was logged yet" command="wandb.log({'loss': loss})">
             Each number that a run logs becomes a chart.
@@ -79,6 +80,11 @@ export function ChartsPanel({ data, view }: { data: ProjectData; view: ProjectVi
       </div>
     </section>
   );
+}
+
+/** Where charts would be, before it is known which there are. */
+export function NoNames({ state }: { state: ChartState }) {
+  return state === "failed" ? <Failure what="The server does not answer." next="Asked again every few seconds." /> : <Loading />;
 }
 
 interface SectionProps {

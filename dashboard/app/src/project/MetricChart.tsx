@@ -1,6 +1,6 @@
 // One metric over the runs that are shown, or over groups of them.
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Line } from "../chart/lines";
 import { Chart } from "../components/Chart";
 import type { Action } from "../components/Menu";
@@ -123,8 +123,9 @@ function useRunLines({ metric, store, runs }: Props): Lines {
   const colours = useObserved(theme);
   const [turn, setTurn] = useState(0);
   const keys = runs.map((run) => run.key).join();
-  useEffect(() => store.listen(metric, () => setTurn((count) => count + 1)), [store, metric]);
-  useEffect(() => {
+  // Both before the chart is made: the server reads meanwhile.
+  useLayoutEffect(() => store.listen(metric, () => setTurn((count) => count + 1)), [store, metric]);
+  useLayoutEffect(() => {
     store.want(metric, runs.map((run) => run.key));
     return () => store.leave(metric);
   }, [store, metric, keys]);

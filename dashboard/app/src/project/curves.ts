@@ -19,7 +19,9 @@ export interface Curve {
 export type ChartState = "loading" | "failed" | "absent" | "shown";
 
 // A question that was not answered is asked again.
-const AGAIN_AFTER = 3_000;
+export const AGAIN_AFTER = 3_000;
+// More curves come in parts: the first charts are drawn while the server reads the next ones.
+const MOST_AT_ONCE = 300;
 
 export interface Setting {
   project: string;
@@ -81,10 +83,13 @@ export class CurveStore {
   private readonly kept = new Map<string, Map<number, Kept>>();
   private readonly wanted = new Map<string, readonly number[]>();
   private readonly listeners = new Map<string, Set<() => void>>();
-  /** Metrics whose last question was not answered. */
+  /** Metrics whose last question was not answered, and those that are not asked for again yet. */
   private readonly failed = new Set<string>();
+  private readonly resting = new Set<string>();
   private readonly others = new Map<string, CurveStore>();
   private isDue = false;
+  /** How many curves are asked for right now. */
+  private asked = 0;
   private readonly underWay = new Set<string>();
 
   constructor(readonly setting: Setting) {}
@@ -156,7 +161,7 @@ export class CurveStore {
     // Metrics that miss the same runs are one question.
     const questions = new Map<string, { runs: number[]; metrics: string[] }>();
     for (const [metric, runs] of this.wanted) {
-      if (this.underWay.has(metric)) continue;
+      if (this.underWay.has(metric) || this.resting.has(metric)) continue;
       const byRun = this.kept.get(metric);
       const missing = runs.filter((run) => byRun?.get(run)?.old ?? true);
       if (!missing.length) continue;
@@ -165,10 +170,18 @@ export class CurveStore {
       question.metrics.push(metric);
       questions.set(name, question);
     }
-    for (const question of questions.values()) void this.ask(question.runs, question.metrics);
+    for (const { runs, metrics } of questions.values()) {
+      // As they stand on the page, from top to bottom.
+      metrics.sort();
+      const few = Math.max(1, Math.floor(MOST_AT_ONCE / runs.length));
+      for (let place = 0; place < metrics.length && this.asked < MOST_AT_ONCE; place += few) {
+        void this.ask(runs, metrics.slice(place, place + few));
+      }
+    }
   }
 
   private async ask(runs: number[], metrics: string[]): Promise<void> {
+    this.asked += runs.length * metrics.length;
     metrics.forEach((metric) => this.underWay.add(metric));
     try {
       const curves = await fetchCurves(this.setting, metrics, { runs });
@@ -180,14 +193,17 @@ export class CurveStore {
       for (const curve of curves) this.kept.get(curve.metric)!.set(curve.run!, { curve, old: false });
       metrics.forEach((metric) => this.failed.delete(metric));
     } catch {
-      metrics.forEach((metric) => this.failed.add(metric));
-      setTimeout(() => this.schedule(), AGAIN_AFTER);
-      this.tell(metrics);
-      return;
+      metrics.forEach((metric) => this.failed.add(metric) && this.resting.add(metric));
+      setTimeout(() => {
+        metrics.forEach((metric) => this.resting.delete(metric));
+        this.schedule();
+      }, AGAIN_AFTER);
     } finally {
+      this.asked -= runs.length * metrics.length;
       metrics.forEach((metric) => this.underWay.delete(metric));
     }
+    // The next question first: charts are drawn meanwhile.
+    this.fetch();
     this.tell(metrics);
-    this.schedule();
   }
 }

@@ -1,13 +1,15 @@
 // Everything that the project page knows: the runs, their names, and what of it is shown.
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { get, post, type ApiError } from "../api";
+import { post, type ApiError } from "../api";
 import { useLive } from "../live";
 import { summaryName } from "../format";
 import { pathOf } from "../root";
 import { USUAL_COLUMNS } from "./columns";
+import type { ChartState } from "./curves";
 import { columnsOf, comparer } from "./fields";
 import { parseFilter, type Filter } from "./filter";
+import { useNames } from "./names";
 import { NO_COLUMNS, RunList, type Keys, type Run } from "./runs";
 import type { ProjectView } from "./view";
 
@@ -26,6 +28,8 @@ export interface ProjectData {
   path: string;
   list: RunList;
   keys: Keys | null;
+  /** What there is instead of `keys`. */
+  namesState: ChartState;
   runs: Run[];
   /** What the search leaves, in the table's order, pinned ones first. */
   matches: Run[];
@@ -70,7 +74,7 @@ export function useProject(entity: string, project: string, view: ProjectView): 
   const place = `${entity}/${project}`;
   const path = `api/projects/${pathOf(entity, project)}`;
   const list = useMemo(() => new RunList(path), [path]);
-  const [keys, setKeys] = useState<Keys | null>(null);
+  const { keys, state: namesState, ask: askNames } = useNames(entity, project);
   const [error, setError] = useState<ApiError | null>(null);
   const [turn, setTurn] = useState(0);
   const [isLoaded, setLoaded] = useState(false);
@@ -82,17 +86,16 @@ export function useProject(entity: string, project: string, view: ProjectView): 
   // At first the runs alone, beside their keys' names: charts can begin with that.
   const loadBoth = useCallback(() => {
     setError(null);
-    const first = get<Keys>(`${path}/keys`);
-    first.then(setKeys, setError);
+    const first = askNames();
     const shown = () => {
       setLoaded(true);
       changed();
     };
     list.load(NO_COLUMNS, shown).then(() => {
       // What was logged between the two answers is no news any more: a run's first row may be that.
-      void first.then(({ metrics }) => metrics.length || loadKeys(), () => {});
+      void first.then((names) => names?.metrics.length === 0 && loadKeys());
     }, setError);
-  }, [path, list]);
+  }, [askNames, list]);
   useEffect(loadBoth, [loadBoth]);
 
   const wanted = useMemo(() => {
@@ -127,7 +130,7 @@ export function useProject(entity: string, project: string, view: ProjectView): 
   const loadKeys = () => {
     clearTimeout(keysTimer.current);
     keysTimer.current = 0;
-    get<Keys>(`${path}/keys`).then((fresh) => setKeys((old) => (JSON.stringify(old) === JSON.stringify(fresh) ? old : fresh)), () => {});
+    void askNames();
   };
   useEffect(() => () => clearTimeout(keysTimer.current), [path]);
 
@@ -141,7 +144,7 @@ export function useProject(entity: string, project: string, view: ProjectView): 
   }, [runs, filter, seesArchive, view.sort.name, view.sort.descending, view.pinned]);
   const archived = useMemo(() => (seesArchive ? 0 : runs.filter((run) => run.tags.includes("archived")).length), [runs, seesArchive]);
   const groups = useGroups(path, view.group, matches, runs.length);
-  return { entity, project, place, path, list, keys, runs, matches, filter, columns, groups, archived, error, isLoaded, grown, changed, again: loadBoth };
+  return { entity, project, place, path, list, keys, namesState, runs, matches, filter, columns, groups, archived, error, isLoaded, grown, changed, again: loadBoth };
 }
 
 /** `!seed,host`: by the whole config but these; `config.lr,state`: by these. */

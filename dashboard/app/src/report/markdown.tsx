@@ -1,6 +1,7 @@
 // Notes in Markdown as elements. What is written there is never taken as HTML, so nothing in it runs.
 
 import type { ComponentChildren, VNode } from "preact";
+import "../style/markdown.css";
 
 type Block =
   | { kind: "heading"; level: number; text: string }

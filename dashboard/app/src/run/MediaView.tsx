@@ -5,6 +5,7 @@ import { useFetch } from "../fetch";
 import { Empty, Loading } from "../components/States";
 import { MediaPanel } from "../media/MediaPanel";
 import { mediaNames, type MediaInfo } from "../media/values";
+import "../style/blocks.css";
 import "../style/media.css";
 import type { RunDetail } from "./detail";
 

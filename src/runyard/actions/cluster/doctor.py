@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from runyard.config.flags import Flags
 from runyard.errors import StateError, UsageError
 from runyard.home import locate, write_whole
 from runyard.schedulers.choice import cluster, named
-from runyard.schedulers.doctor import Doctor, Outcome
+from runyard.schedulers.doctor import Doctor, Outcome, Site
 from runyard.schedulers.protocol import Scheduler
 
 
@@ -105,12 +104,13 @@ def examine(request: DoctorRequest, notify: Notify = ignore) -> Examination:
     written, names = None, 0
     if request.write or request.share is not None:
         cuda = cuda_modules(asker(os.environ), os.environ)
-        site = Site(container_kinds(os.environ), cuda, answers)
+        site = Site(place.hosts[0], container_kinds(os.environ), cuda, answers)
     if request.write:
-        written = _write(_needed(doctor), place.hosts[0], site, force=request.force)
+        written = _write(_needed(doctor), site, force=request.force)
     if request.share is not None:
         names = write_shared(
-            request.share, scheduler.name, _needed(doctor), place.hosts, findings, site.node,
+            request.share, scheduler.name, _needed(doctor), place.hosts, findings, site.node, flags,
+            profile=profile.name, folders=[request.folder, home.path],
             containers=site.containers, cuda=site.cuda,
         )  # fmt: skip
     facts = {} if doctor is None else doctor.facts
@@ -129,18 +129,9 @@ def _examine_shared(shared: Shared, request: DoctorRequest) -> Examination:
         findings += doctor.check_nodes(Outcome(shared.node, job_id="1"), profile, folders)
     written = None
     if request.write:
-        site = Site(shared.containers, shared.cuda, shared.node)
-        written = _write(doctor, "shared", site, force=request.force)
+        site = Site("shared", shared.containers, shared.cuda, shared.node)
+        written = _write(doctor, site, force=request.force)
     return Examination(here, profile, findings, doctor.facts, shared.node, written)
-
-
-@dataclass(frozen=True)
-class Site:
-    """What a login node offers, and what a compute node answered."""
-
-    containers: list[str]
-    cuda: list[str]
-    node: Mapping[str, Any] | None
 
 
 def _unexamined(scheduler: Scheduler) -> list[Finding]:
@@ -156,14 +147,8 @@ def _needed(doctor: Doctor | None) -> Doctor:
     return doctor
 
 
-def _write(doctor: Doctor, host: str, site: Site, *, force: bool) -> Path:
-    name, text = doctor.draft(
-        host,
-        site.node if isinstance(site.node, dict) else None,
-        date=time.strftime("%Y-%m-%d"),
-        containers=site.containers,
-        cuda=site.cuda,
-    )
+def _write(doctor: Doctor, site: Site, *, force: bool) -> Path:
+    name, text = doctor.draft(site)
     folder = profile_folders()[-2]
     file = folder / f"{name}.yaml"
     if file.exists() and not force:

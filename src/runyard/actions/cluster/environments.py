@@ -10,18 +10,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import runyard
 from runyard.actions.cluster.own_jobs import remember
 from runyard.actions.events import Notice, Notify, in_words
 from runyard.errors import ConfigError
-from runyard.home import locate, prepare
+from runyard.home import SOURCE, locate, prepare
 
 if TYPE_CHECKING:
     from runyard.config.request import Request
     from runyard.launch.building import Builder
     from runyard.launch.builds import Build
     from runyard.launch.environment_checks import Seen
-    from runyard.launch.environments import Setting, Wrapping
+    from runyard.launch.environments import EnvironmentPlaces, Wrapping
 
 
 @dataclass(frozen=True)
@@ -50,17 +49,17 @@ class EnvironmentCheck:
     """`found`: what it is; `to_build`: it has to be built first."""
 
     kind: str
-    found: str | None
+    place: str | None
     to_build: bool
     checks: Sequence[Seen]
 
     def to_json(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
-            "found": self.found,
+            "found": self.place,
             "to_build": self.to_build,
             "checks": [
-                {"what": seen.check.what, "fine": seen.is_fine, "told": seen.told,
+                {"what": seen.check.what, "fine": seen.is_fine, "told": seen.detail,
                  "mend": None if seen.is_fine else seen.check.mend,
                  "advice": seen.check.is_advice}
                 for seen in self.checks
@@ -93,12 +92,12 @@ def builder() -> Builder:
     """runyard as jobs find it."""
     from runyard.launch.building import Builder
 
-    home, source = locate(), Path(runyard.__file__).resolve().parent.parent
+    home = locate()
 
     def submitted(job_id: str, folder: str) -> None:
         remember(home, "build", [job_id], folder, time.time())
 
-    return Builder(sys.executable, str(source), home.path, submitted)
+    return Builder(sys.executable, SOURCE, home.path, submitted)
 
 
 def build(request: EnvironmentRequest, notify: Notify) -> EnvironmentBuilt | None:
@@ -109,9 +108,9 @@ def build(request: EnvironmentRequest, notify: Notify) -> EnvironmentBuilt | Non
     project = _project(request)
     prepare(locate())
     own = builder()
-    setting, plan = _planned(request, project)
+    places, plan = _planned(request, project)
     if plan is None:
-        name = setting.found or f"kind {project.environment.kind}"
+        name = places.place or f"kind {project.environment.kind}"
         notify(Notice(f"there is nothing to build: {name} is used as it is"))
         return None
     if plan.inside:
@@ -140,24 +139,26 @@ def check(request: EnvironmentRequest) -> EnvironmentCheck:
     from runyard.launch.environments import wrap
 
     project = _project(request)
-    setting, plan = _planned(request, project)
-    checks = look(wrap(project.environment, project.profile, setting).checks)
+    places, plan = _planned(request, project)
+    checks = look(wrap(project.environment, project.profile, places).checks)
     to_build = plan is not None and not plan.inside and not is_built(plan)
-    return EnvironmentCheck(project.environment.kind, setting.found, to_build, checks)
+    return EnvironmentCheck(project.environment.kind, places.place, to_build, checks)
 
 
 def lines_for_jobs(request: EnvironmentRequest) -> EnvironmentLines:
     from runyard.launch.environments import wrap
 
     project = _project(request)
-    setting, plan = _planned(request, project)
-    wrapping = wrap(project.environment, project.profile, setting)
+    places, plan = _planned(request, project)
+    wrapping = wrap(project.environment, project.profile, places)
     return EnvironmentLines(
         project.environment.kind, wrapping, None if plan is None else plan.script
     )
 
 
-def _planned(request: EnvironmentRequest, project: Request) -> tuple[Setting, Build | None]:
+def _planned(
+    request: EnvironmentRequest, project: Request
+) -> tuple[EnvironmentPlaces, Build | None]:
     from runyard.launch.settling_environment import plan_environment
     from runyard.schedulers.choice import cluster
 

@@ -14,7 +14,7 @@ from runyard.config.flags import Flags
 from runyard.config.project_file import read_project
 from runyard.errors import ConfigError, RunyardError
 from runyard.home import Home, prepare
-from runyard.schedulers.doctor import Doctor, Outcome
+from runyard.schedulers.doctor import Doctor, Outcome, ProbeRequest
 
 
 def look_from_inside(
@@ -47,10 +47,8 @@ def look_from_inside(
     outcome = doctor.look_from_inside(
         request,
         profile,
-        folders=folders,
-        home=home.path,
-        keys=keys,
-        wait=wait + profile.elasticity.start_wait,
-        say=in_words(notify),
+        ProbeRequest(
+            folders, home.path, keys, wait + profile.elasticity.start_wait, in_words(notify)
+        ),
     )
     return outcome, {name: str(path) for name, path in folders.items()}

@@ -8,6 +8,7 @@ import grp
 import json
 import os
 import pwd
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +17,9 @@ from typing import Any
 
 from runyard.clusters.asking import USUAL_SECONDS, Answer
 from runyard.clusters.findings import Finding
+from runyard.clusters.load import GENERIC
 from runyard.clusters.stand_ins import StandIns
+from runyard.config.flags import NO_FLAGS, Flags
 from runyard.errors import StateError, UsageError
 from runyard.home import write_whole
 from runyard.schedulers.choice import has_queue
@@ -45,7 +48,7 @@ class Shared:
     containers: list[str]
     cuda: list[str]
 
-    def ask(self, *words: str, seconds: float = USUAL_SECONDS) -> Answer:  # noqa: ARG002
+    def ask(self, *words: str, seconds: float = USUAL_SECONDS) -> Answer:
         """Answers as the cluster did."""
         nothing = Answer(trouble=f"{words[0]}: the file has no answer to this question")
         return self.answers.get(" ".join(words), nothing)
@@ -58,12 +61,15 @@ def write_shared(
     hosts: Sequence[str],
     findings: Sequence[Finding],
     node: Mapping[str, Any] | None,
+    flags: Flags = NO_FLAGS,
     *,
+    profile: str = GENERIC,
+    folders: Sequence[Path] = (),
     containers: list[str],
     cuda: list[str],
 ) -> int:
     """How many names have a stand-in or are hidden."""
-    names = _names_here(hosts, node)
+    names = _names_here(hosts, node, flags, profile, folders)
     content = {
         "about": _ABOUT,
         "runyard": __version__,
@@ -105,8 +111,15 @@ def read_shared(file: Path) -> Shared:
         ) from None
 
 
-def _names_here(hosts: Sequence[str], node: Mapping[str, Any] | None) -> StandIns:
-    """Of the person who asks, of this machine, and of the node that answered."""
+def _names_here(
+    hosts: Sequence[str],
+    node: Mapping[str, Any] | None,
+    flags: Flags = NO_FLAGS,
+    profile: str = GENERIC,
+    folders: Sequence[Path] = (),
+) -> StandIns:
+    """Of the person who asks and what they ask for, of this machine, and of the node that
+    answered."""
     names = StandIns()
     for user in _users():
         names.of("user", user)
@@ -114,6 +127,14 @@ def _names_here(hosts: Sequence[str], node: Mapping[str, Any] | None) -> StandIn
         names.of("host", host)
     for group in _groups():
         names.of("group", group)
+    for kind in ("account", "partition", "qos", "reservation", "constraint"):
+        names.of(kind, flags[f"resources.{kind}"] or "")
+    extra = [option.partition("=")[2] for option in flags["resources.extra"] or ()]
+    names.hide(extra, shortest=3)
+    if profile != GENERIC:
+        names.of("cluster", profile)
+    places = [*folders, sys.prefix, sys.executable, *os.environ.values()]
+    names.folders(str(place) for place in places)
     names.hide(_full_name(), shortest=4)
     secrets = [
         value for name, value in os.environ.items() if any(word in name.upper() for word in _SECRET)

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from runyard.client.api import Api
 from runyard.report.settings import Aim, Setting, ranked, settings_of
 from runyard.shapes.sweeps import Sweep, Trial
-
-_COUNTED_STATES = ("finished", "stopped")
+from runyard.vocabulary import RESULT_STATES
 
 
 def best_of(api: Api, sweep: Sweep) -> tuple[list[Setting], list[Aim]]:
@@ -22,9 +21,7 @@ def best_of(api: Api, sweep: Sweep) -> tuple[list[Setting], list[Aim]]:
     if config.options.tasks:
         return _best_tasks(api.sweeps.trials(sweep["key"]), aims)
     seed_parameter = config.options.seed_parameter if config.options.seeds else None
-    trials = [
-        trial for trial in api.sweeps.trials(sweep["key"]) if trial["state"] in _COUNTED_STATES
-    ]
+    trials = [trial for trial in api.sweeps.trials(sweep["key"]) if trial["state"] in RESULT_STATES]
     for trial in trials:
         # What all have in common tells nothing.
         seed = {k: v for k, v in trial["values"].items() if k == seed_parameter}
@@ -52,7 +49,7 @@ def _best_tasks(trials: list[Trial], aims: list[Aim]) -> tuple[list[Setting], li
     from runyard.config.task_list import SEED
     from runyard.search.tasks import COMMAND_LINE, NUMBER
 
-    counted = [trial for trial in trials if trial["state"] in _COUNTED_STATES]
+    counted = [trial for trial in trials if trial["state"] in RESULT_STATES]
     for trial in counted:
         trial["values"] = {
             name: value

@@ -34,7 +34,7 @@ class Access:
             words = ["--tls"]
         for name, path in (("cert", self.tls_cert), ("key", self.tls_key), ("ca", self.tls_ca)):
             if path is not None:
-                words += [f"--tls-{name}", os.path.abspath(path.expanduser())]  # noqa: PTH100
+                words += [f"--tls-{name}", os.path.abspath(path.expanduser())]  # noqa: PTH100 - Links stay.
         for name, value in (("url", self.url), ("proxy", self.proxy)):
             if value is not None:
                 words += [f"--{name}", value]

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import runyard
 from runyard.actions.cluster.own_jobs import remember
 from runyard.actions.events import Notice, Notify, in_words
 from runyard.actions.server.access import Access
 from runyard.client.discover import find_server, stop_server, take_over
 from runyard.client.server_jobs import ServerJobs, forget_server_jobs, read_server_jobs
 from runyard.errors import RunyardError, ServerError
-from runyard.home import Home, prepare
+from runyard.home import SOURCE, Home, prepare
 
 if TYPE_CHECKING:
     from runyard.config.request import Request
@@ -57,7 +56,7 @@ def script_of(home: Home, request: ServerJobRequest) -> str:
 
     settings = _settings(request)
     job = server_job(
-        home, settings, python=sys.executable, source=_source(), seconds=request.seconds,
+        home, settings, python=sys.executable, source=SOURCE, seconds=request.seconds,
         options=request.access.options(),
     )  # fmt: skip
     return own_script(job, settings, home.path / "jobs" / "server-TIME", cluster())
@@ -77,7 +76,7 @@ def submit_server_jobs(home: Home, request: ServerJobRequest, notify: Notify) ->
             mend="`runyard server stop` cancels them; then submit it anew",
         )
     jobs = submit_server(
-        home, settings, python=sys.executable, source=_source(), seconds=request.seconds,
+        home, settings, python=sys.executable, source=SOURCE, seconds=request.seconds,
         links=request.links, environ=os.environ, options=options, notice=in_words(notify),
     )  # fmt: skip
     remember(home, "server", jobs.ids, jobs.folder, jobs.submitted_at)
@@ -152,10 +151,6 @@ def _alive(jobs: ServerJobs) -> list[str]:
 
     states = cluster().poll(jobs.ids)
     return [job_id for job_id in jobs.ids if states[job_id].is_open]
-
-
-def _source() -> str:
-    return str(Path(runyard.__file__).resolve().parent.parent)
 
 
 def _settings(request: ServerJobRequest) -> Request:

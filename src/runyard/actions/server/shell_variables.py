@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from runyard.actions.events import Notice, Notify
 from runyard.client.api import Api
-from runyard.client.environment import wandb_environment
 from runyard.client.http import Unreachable
 from runyard.client.roots import trust_of
+from runyard.client.wandb_variables import wandb_variables
 from runyard.home import Home, read_discovery
 from runyard.proof import LOOPBACK
 from runyard.schedulers.choice import cluster
@@ -44,7 +44,7 @@ def own_variables(home: Home, connect: Callable[[Home], Api], notify: Notify) ->
     last = os.environ.get("WANDB_API_KEY") if is_ours else None
     key = api.people.shell_key(f"shell on {socket.gethostname()}", last)
     return {
-        **wandb_environment(discovery.url, key, os.environ),
+        **wandb_variables(discovery.url, key, os.environ),
         **trust_of(home, discovery, os.environ),
         **({"WANDB_APP_URL": discovery.public_url} if discovery.public_url else {}),
     }

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import runyard
 from runyard.actions.cluster.environments import builder
 from runyard.actions.events import Notify, ignore, in_words
 from runyard.actions.submitting.staging_check import check_staging
@@ -19,7 +18,7 @@ from runyard.actions.submitting.submission import ClusterOptions, Submission
 from runyard.actions.tracking import require_key
 from runyard.config.flags import NO_FLAGS, Flags
 from runyard.errors import UsageError
-from runyard.home import Home, locate, prepare
+from runyard.home import SOURCE, Home, locate, prepare
 
 if TYPE_CHECKING:
     from runyard.actions.estimates import Subject
@@ -83,7 +82,6 @@ def plan_submission(wanted: SubmissionRequest, notify: Notify) -> Submission:
     home = locate()
     copy, places = _find_places(wanted, request, home)
     check_staging(request, places)
-    source = str(Path(runyard.__file__).resolve().parents[1])
 
     def settle(dry_run: bool) -> Wrapping:
         if not dry_run:
@@ -109,7 +107,7 @@ def plan_submission(wanted: SubmissionRequest, notify: Notify) -> Submission:
             request.profile,
             work=Work(None, slots=wanted.slots, trials=wanted.trials, kind=kind),
             places=places,
-            runyard=Interpreter(sys.executable, source),
+            runyard=Interpreter(sys.executable, SOURCE),
             scheduler=scheduler,
             wrapping=wrapping,
             snapshot=wanted.code if copy is None else copy.record,

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import runyard
 from runyard.actions.sweeping.slots import Slots
-from runyard.home import locate
+from runyard.home import SOURCE, locate
 from runyard.shapes.sweeps import Sweep
 
 # Isolated and without site-packages: the agent needs neither, and starts in half the files.
@@ -51,15 +50,15 @@ def agent_command(
     slots: Slots,
     folder: str,
     limits: Limits = NO_LIMITS,
-    leash: int | None = None,
+    control: int | None = None,
     output: int | None = None,
     quiet: bool = False,
 ) -> list[str]:
-    """For a sweep's key at our server, or its path at another one. With a leash the agent ends
-    when the other end of that pipe is closed."""
+    """For a sweep's key at our server, or its path at another one. The agent ends when the other
+    end of its control pipe is closed."""
     words = ["--sweep", str(sweep), *slots.words(), "--folder", folder]
     options = {
-        "--leash": leash,
+        "--control": control,
         "--output": output,
         "--count": limits.count,
         "--time": limits.seconds,
@@ -71,8 +70,7 @@ def agent_command(
 
 
 def _agent_start() -> list[str]:
-    source = str(Path(runyard.__file__).resolve().parent.parent)
-    return [sys.executable, "-I", "-S", "-c", _START.format(source)]
+    return [sys.executable, "-I", "-S", "-c", _START.format(SOURCE)]
 
 
 def working_folder(folder: str | None) -> str:

@@ -27,7 +27,7 @@ from runyard.client.sweeps import OPEN_STATES
 from runyard.errors import NotFoundError, UsageError
 from runyard.home import locate
 from runyard.shapes.sweeps import Sweep, SweepAgent
-from runyard.sweep_states import ENDED_STATES
+from runyard.vocabulary import ENDED_STATES
 
 
 @dataclass(frozen=True)

@@ -86,11 +86,11 @@ def find_elsewhere(url: str, words: str, notify: Notify) -> SweepElsewhere:
 
 
 def elsewhere_command(
-    sweep: SweepElsewhere, *, slots: Slots, limits: Limits = NO_LIMITS, leash: int | None = None
+    sweep: SweepElsewhere, *, slots: Slots, limits: Limits = NO_LIMITS, control: int | None = None
 ) -> list[str]:
     """The agent's, in the folder that is worked in."""
     words = agent_command(
-        sweep.path, slots=slots, folder=str(Path.cwd()), limits=limits, leash=leash
+        sweep.path, slots=slots, folder=str(Path.cwd()), limits=limits, control=control
     )
     command = ["--command", json.dumps(sweep.command)] if sweep.command else []
     return [*words, "--server", sweep.url, *command]

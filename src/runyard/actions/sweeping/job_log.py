@@ -11,7 +11,7 @@ from runyard.errors import RunyardError, UsageError
 from runyard.locks import FolderLock
 from runyard.search.tasks import COMMAND_LINE, NUMBER
 from runyard.shapes.sweeps import Sweep, Trial
-from runyard.sweep_states import ENDED_STATES
+from runyard.vocabulary import ENDED_STATES
 
 
 def job_log_of(sweep: Sweep, folder: str) -> Path:

@@ -16,12 +16,13 @@ from runyard.client.api import Api
 from runyard.config.flags import Flags
 from runyard.errors import UsageError
 from runyard.node.attempt.command_line import expand
+from runyard.printable import numbered
 from runyard.search.budget import BadBudget, parse_budget
 from runyard.search.by_number import point_at
 from runyard.search.names import trial_name
 from runyard.shapes.sweeps import Sweep
+from runyard.vocabulary import CLOSED_STATES
 
-_OVER = ("finished", "canceled", "failed")
 _FIRST = 5
 
 
@@ -34,7 +35,8 @@ def create_sweep(plan: Plan, prior_runs: Sequence[str], notify: Notify) -> Sweep
         prior_runs=prior_runs,
         seed=plan.sweep.options.seed,
     )
-    size = f"{sweep['expected']} trials" if sweep["expected"] is not None else "no end of its own"
+    expected = sweep["expected"]
+    size = "no end of its own" if expected is None else numbered(expected, "trial")
     name = "" if sweep["name"] == sweep["id"] else f" ({sweep['name']})"
     notify(Notice(f"sweep {sweep['id']}{name}: {sweep['method']}, {size}"))
     return sweep
@@ -95,7 +97,7 @@ def change_bounds(api: Api, sweep: Sweep, run_cap: int | None, budget: str | Non
 
 def join_sweep(sweep: Sweep, notify: Notify) -> Sweep:
     """A sweep that can be worked on."""
-    if sweep["state"] in _OVER:
+    if sweep["state"] in CLOSED_STATES:
         failed = sweep["counts"]["failed"]
         again = f"`runyard retry {sweep['id']}` runs the {failed} that failed; "
         raise UsageError(

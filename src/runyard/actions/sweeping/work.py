@@ -149,12 +149,12 @@ def work(request: WorkRequest, attendant: Attendant, notify: Notify) -> Worked:
     attended = _attend(
         attendant,
         sweep["id"],
-        lambda leash: agent_command(
+        lambda control: agent_command(
             sweep["key"],
             slots=request.slots.of_sweep(sweep),
             folder=folder,
             limits=request.limits,
-            leash=leash,
+            control=control,
             quiet=attendant.draws,
             output=None if output is None else output.pipe,
         ),
@@ -181,7 +181,7 @@ def work_elsewhere(
     return _attend(
         attendant,
         sweep.path,
-        lambda leash: elsewhere_command(sweep, slots=slots, limits=limits, leash=leash),
+        lambda control: elsewhere_command(sweep, slots=slots, limits=limits, control=control),
         None,
         {"RUNYARD_HOME": str(locate().path)},
     )
@@ -197,19 +197,19 @@ def _attend(
     output: _OutputPipe | None = None,
 ) -> Attended:
     # Held open as long as we live: an agent whose command is killed ends as if asked to.
-    leash, held = os.pipe()
+    control, held = os.pipe()
 
     def start() -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
-            command(leash),
+            command(control),
             stdin=subprocess.DEVNULL,
             stdout=_STDERR,
-            pass_fds=[leash] if output is None else [leash, output.pipe],
+            pass_fds=[control] if output is None else [control, output.pipe],
             start_new_session=True,  # Ctrl-C is ours to pass on.
             cwd=folder,
             env={**os.environ, **variables},
         )
-        os.close(leash)
+        os.close(control)
         if output is not None:
             output.begin()
         return process

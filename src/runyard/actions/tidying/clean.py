@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import runyard
 from runyard.actions.events import Notice, Notify, ignore
 from runyard.client.api import Api
 from runyard.client.server_jobs import read_server_jobs
 from runyard.client.sweeps import OPEN_STATES
-from runyard.home import Home, locate
+from runyard.home import SOURCE, Home, locate
 from runyard.shapes.jobs import Job
 from runyard.shapes.sweeps import Sweep
 
@@ -59,10 +58,9 @@ def clean_nodes(request: CleanNodesRequest, notify: Notify = ignore) -> list[Cle
     up, away = scheduler.nodes_of(project.resources.partition)
     for node in away:
         notify(Notice(f"{node} is away: what is there is removed by the next job on it"))
-    source = str(Path(runyard.__file__).resolve().parents[1])
     folder = locate().path / "jobs" / f"clean-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
     return node_cleaning.clean_nodes(
-        project, Interpreter(sys.executable, source), up, folder, environ=os.environ,
+        project, Interpreter(sys.executable, SOURCE), up, folder, environ=os.environ,
         dry_run=request.dry_run, seconds=request.wait,
     )  # fmt: skip
 

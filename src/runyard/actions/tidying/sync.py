@@ -15,9 +15,9 @@ from pathlib import Path
 
 from runyard.client.api import Api
 from runyard.client.client_log import copy_complete, is_complete, read_log
-from runyard.client.environment import wandb_environment
 from runyard.client.owed import Record, find_records
 from runyard.client.roots import trust_of
+from runyard.client.wandb_variables import wandb_variables
 from runyard.errors import NotFoundError, RunyardError
 from runyard.home import Home, read_discovery
 from runyard.locks import FolderLock
@@ -130,15 +130,15 @@ def _send(home: Home, record: Record, key: str, folder: Path) -> str | None:
     assert discovery is not None
     last = "no Python with wandb was found"
     for command in _clients(record):
-        environment = {
+        environ = {
             name: value for name, value in os.environ.items() if not name.startswith("WANDB_")
         }
-        environment |= wandb_environment(discovery.url, key, environment)
-        environment |= trust_of(home, discovery, environment)
+        environ |= wandb_variables(discovery.url, key, environ)
+        environ |= trust_of(home, discovery, environ)
         words = [*command, "sync", *_OPTIONS, *_whose(record), str(folder)]
         try:
             for _ in range(_STARTS):
-                code, output = _call(words, environment)
+                code, output = _call(words, environ)
                 if _START_FAILED not in output:
                     break
         except OSError as error:
@@ -154,7 +154,7 @@ def _send(home: Home, record: Record, key: str, folder: Path) -> str | None:
     return last
 
 
-def _call(words: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
+def _call(words: Sequence[str], environ: Mapping[str, str]) -> tuple[int, str]:
     """A client's exit code and what it printed.
 
     No pipe: the service of a client that failed at its start lives on, and would hold it open.
@@ -162,7 +162,7 @@ def _call(words: Sequence[str], environment: Mapping[str, str]) -> tuple[int, st
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         done = subprocess.run(
             words,
-            env=environment,
+            env=environ,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=errors,

@@ -92,11 +92,8 @@ def measure_here(request: GaugeRequest, project: Request, notify: Notify) -> Raw
         seconds = request.seconds or float("inf")
     memory = memory_mb(os.environ, len(os.sched_getaffinity(0)))
     steps = request.steps or project.gauge.steps
-    look, launcher = _Look(request, variables, notify), list(request.launcher)
-    if request.tasks is not None:
-        return _measure_tasks(look, launcher, cards, seconds, steps, memory)
-    words = [*launcher, *request.command]
-    return _measure_program(look, words, cards, seconds, steps, memory)
+    look = _Look(request, variables, notify, cards, seconds, steps, memory)
+    return _measure_program(look) if request.tasks is None else _measure_tasks(look)
 
 
 @dataclass(frozen=True)
@@ -106,6 +103,10 @@ class _Look:
     request: GaugeRequest
     variables: Mapping[str, str]
     notify: Notify
+    cards: tuple[Card, ...]
+    seconds: float
+    steps: int | None
+    memory: int | None
 
     def measured(self, commands: list[list[str]], **more: Any) -> Any:
         from runyard.gauge.measuring import CannotStart, measure
@@ -114,7 +115,10 @@ class _Look:
             self.notify(Looking(text))
 
         try:
-            return measure(commands, Path.cwd(), environ=self.variables, show=show, **more)
+            return measure(
+                commands, Path.cwd(), environ=self.variables, show=show, seconds=self.seconds,
+                total=self.steps, to_the_end=self.request.whole, **{"cards": self.cards, **more},
+            )  # fmt: skip
         except CannotStart as error:
             raise ProgramError(
                 f"{commands[0][0]} {error}",
@@ -125,18 +129,11 @@ class _Look:
             self.notify(Looking(None))
 
 
-def _measure_tasks(
-    look: _Look,
-    launcher: list[str],
-    cards: tuple[Card, ...],
-    seconds: float,
-    steps: int | None,
-    memory: int | None,
-) -> Raw:
+def _measure_tasks(look: _Look) -> Raw:
     from runyard.config.task_list import read_task_file
     from runyard.gauge.conclusions import Raw
 
-    request = look.request
+    request, cards = look.request, look.cards
     assert request.tasks is not None
     lines = [task.command_line for task in read_task_file(request.tasks).tasks.values()]
     per_gpu = request.slots.per_gpu if isinstance(request.slots.per_gpu, int) else None
@@ -148,33 +145,24 @@ def _measure_tasks(
         )
     )
     seen = look.measured(
-        [[*launcher, "bash", "-c", line] for line in chosen],
-        seconds=seconds, cards=cards, per_gpu=per_gpu, to_the_end=request.whole, total=steps,
-        mps=request.slots.mps or "auto",
+        [[*request.launcher, "bash", "-c", line] for line in chosen],
+        per_gpu=per_gpu, mps=request.slots.mps or "auto",
     )  # fmt: skip
     _refuse_failed(seen)
-    return Raw(seen, cards, at_once=len(chosen), job_memory=memory)
+    return Raw(seen, cards, at_once=len(chosen), job_memory=look.memory)
 
 
-def _measure_program(
-    look: _Look,
-    words: list[str],
-    cards: tuple[Card, ...],
-    seconds: float,
-    steps: int | None,
-    memory: int | None,
-) -> Raw:
+def _measure_program(look: _Look) -> Raw:
     from runyard.gauge.advice import room_on
     from runyard.gauge.conclusions import Raw
     from runyard.gauge.packs import Level, climb
 
-    request = look.request
-    seen = look.measured(
-        [_copy(words, 0)], seconds=seconds, cards=cards, to_the_end=request.whole, total=steps
-    )
+    request, cards = look.request, look.cards
+    words = [*request.launcher, *request.command]
+    seen = look.measured([_copy(words, 0)])
     _refuse_failed(seen)
     if request.pack is None or seen.is_cut_short:
-        return Raw(seen, cards, job_memory=memory)
+        return Raw(seen, cards, job_memory=look.memory)
     cpus = len(os.sched_getaffinity(0))
     # One GPU is filled: what is found there holds for the others.
     card = cards[:1]
@@ -189,8 +177,8 @@ def _measure_program(
             return Level(1, seen.rate(), "its steps are not known: log with wandb, or use --whole")
         copies = [_copy(words, place) for place in range(count)]
         measured = look.measured(
-            copies, seconds=seconds, cards=card, per_gpu=count, to_the_end=request.whole,
-            total=steps, mps=request.slots.mps or "auto", least=_LEAST_TOGETHER,
+            copies, cards=card, per_gpu=count, mps=request.slots.mps or "auto",
+            least=_LEAST_TOGETHER,
         )  # fmt: skip
         if measured.is_cut_short:
             cut_short.append(count)
@@ -206,9 +194,8 @@ def _measure_program(
         return Level(count, rate, last, measured.mps == "with MPS")
 
     conclusion = climb(level, max(1, most), why, limit=request.pack)
-    return Raw(
-        replace(seen, is_cut_short=bool(cut_short)), cards, climb=conclusion, job_memory=memory
-    )
+    seen = replace(seen, is_cut_short=bool(cut_short))
+    return Raw(seen, cards, climb=conclusion, job_memory=look.memory)
 
 
 def _copy(words: list[str], place: int) -> list[str]:

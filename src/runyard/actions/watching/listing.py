@@ -12,13 +12,10 @@ from runyard.errors import UsageError
 from runyard.search.budget import tell_use
 from runyard.shapes.runs import Run
 from runyard.shapes.sweeps import Sweep, Trial
+from runyard.vocabulary import RUN_STATES, SWEEP_STATES
 
-RUN_STATES = (
-    "pending", "running", "finished", "failed", "crashed", "killed", "preempting", "preempted",
-)  # fmt: skip
 # What `define_metric` can ask a summary to hold.
 _SUMMARY_KINDS = ("best", "min", "max", "mean", "first", "last")
-SWEEP_STATES = ("running", "paused", "finished", "canceled", "failed")
 Record = TypeVar("Record", Run, Sweep)
 
 

@@ -84,12 +84,12 @@ def _check(request: environments.EnvironmentRequest, args: argparse.Namespace) -
     if args.json:
         print_json(result.to_json())
     else:
-        print(f"{result.kind}: {result.found or 'nothing to look for'}")
+        print(f"{result.kind}: {result.place or 'nothing to look for'}")
         if result.to_build:
             print("  it is not built yet: `runyard env build`, or the first submission does it")
         for seen in result.checks if not result.to_build else ():
             mark = "ok" if seen.is_fine else "advice" if seen.check.is_advice else "MISSING"
-            detail = f" ({seen.told})" if seen.told else ""
+            detail = f" ({seen.detail})" if seen.detail else ""
             print(f"  {mark:8}{seen.check.what}{detail}")
             if not seen.is_fine:
                 print(f"          {seen.check.mend}")

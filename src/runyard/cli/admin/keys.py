@@ -23,9 +23,8 @@ from runyard.cli.connect import server
 from runyard.cli.output import Columns, ago, duration, print_answer, print_json, print_records, say
 from runyard.cli.parser import add, flag
 from runyard.errors import UsageError
-from runyard.shapes.people import Key
+from runyard.shapes.people import HANDED_OUT, Key
 
-_HANDED_OUT = ("shell", "run", "job")
 # There can be many of these, and they come and go.
 _SUMMED_UP = ("run", "job")
 
@@ -50,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(parser, "--scope", "with add: what it opens (default: all that is yours)",
         choices=("all", "runs"))  # fmt: skip
     add(parser, "--kind", "with revoke: all keys of shells, of runs or of jobs",
-        choices=_HANDED_OUT)  # fmt: skip
+        choices=HANDED_OUT)  # fmt: skip
     flag(parser, "--all", "also list each run's and each job's")
     add(parser, "--user NAME", "whose key (default: your own; admin only)")
 

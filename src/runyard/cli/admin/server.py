@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _backup(home: Home, args: argparse.Namespace) -> int:
     """A copy that is a state folder itself, made while everything goes on."""
-    target = Path(os.path.abspath(args.folder.expanduser()))  # noqa: PTH100
+    target = Path(os.path.abspath(args.folder.expanduser()))  # noqa: PTH100 - Links stay as they are.
     size = control.backup(lambda: server(home), target, _tell_progress)
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)

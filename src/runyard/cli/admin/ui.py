@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"  {link}\n")
     else:
         print(link)
-    print(f"The link works once, within {page.seconds // 60} minutes.", file=sys.stderr)
+    print(f"The link works once, within {page.seconds // 60} min: it logs you in.", file=sys.stderr)
     if not args.no_open and _has_browser(os.environ, sys.platform):
         _open(home, link)
     return 0

@@ -10,8 +10,8 @@
   runyard sweep --stop SWEEP          let what runs finish, then end (--cancel ends it at once)
   runyard sweep --server cloud ENTITY/PROJECT/SWEEP   work for a sweep at W&B
 
-The file is W&B's, unchanged; docs/sweeps.md tells what can stand in it. SWEEP is an id, a name, or
-a part of either. Ctrl-C asks what you want: leave it running, drain, stop, or carry on. Without a
+The file is W&B's, unchanged (docs/sweep-files.md of the repository). SWEEP is an id, a name, or a
+part of either. Ctrl-C asks what you want: leave it running, drain, stop, or carry on. Without a
 terminal it asks the running trials to end, and they go back to the queue; a second Ctrl-C kills
 them. The exit code is 0 when a trial has finished and the sweep did not fail, else 1.
 """
@@ -39,6 +39,7 @@ from runyard.cli.parser import add, duration, flag, positive, refuse_options
 from runyard.cli.slurm_options import add_slurm_arguments, refuse_slurm_options
 from runyard.cli.watching.sweep_view import steer
 from runyard.errors import UsageError
+from runyard.printable import numbered
 from runyard.schedulers.choice import has_queue
 from runyard.shapes.sweeps import Sweep
 
@@ -160,7 +161,7 @@ def _create(args: argparse.Namespace) -> int:
         return 0
     if made["expected"] is None and made["budget"] is None and args.count is None:
         say("it ends with Ctrl-C, `runyard sweep --stop`, a --run-cap or a --budget")
-    say(f"more agents:  runyard sweep {made['id']}   or:  wandb agent {place}")
+    say(f"to help from another terminal:  runyard sweep {made['id']}   or:  wandb agent {place}")
     return _work(args, {**made, "folder": str(plan.folder)})
 
 
@@ -174,7 +175,7 @@ def _preview(plan: Plan, *, as_json: bool) -> None:
                     "first": [asdict(trial) for trial in trials]})  # fmt: skip
         return
     out = console()
-    size = "no end of its own (run_cap sets one)" if plan.size is None else f"{plan.size} trials"
+    size = numbered(plan.size, "trial") if plan.size else "no end of its own (run_cap sets one)"
     metric = "".join(f", {objective.goal} {objective.name}" for objective in plan.sweep.metrics)
     out.print(f"{plan.source}: {plan.sweep.method}{metric}: {size}", style="bold", soft_wrap=True)
     out.print(f"  programs run in {plan.folder}", soft_wrap=True)

@@ -30,8 +30,9 @@ from runyard.cli.parser import add, count, flag
 from runyard.client.sweeps import ENDED_STATES
 from runyard.shapes.runs import Run
 from runyard.shapes.sweeps import Sweep
+from runyard.vocabulary import RUN_STATES, SWEEP_STATES
 
-_STATES = tuple(dict.fromkeys((*listing.RUN_STATES, *listing.SWEEP_STATES)))
+_STATES = tuple(dict.fromkeys((*RUN_STATES, *SWEEP_STATES)))
 _LIMIT = 20
 _WIDTH = 80
 # What they are called, what lists them all, what makes one.
@@ -42,7 +43,7 @@ _SWEEPS = ("sweeps", "runyard runs --sweeps", "runyard sweep sweep.yaml")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag(parser, "--sweeps", "list sweeps instead of runs")
     add(parser, "-P --project", "only this project's (NAME or ENTITY/NAME)")
-    runs, sweeps = ", ".join(listing.RUN_STATES), ", ".join(listing.SWEEP_STATES)
+    runs, sweeps = ", ".join(RUN_STATES), ", ".join(SWEEP_STATES)
     text = f"only runs in this state: {runs}; or sweeps: {sweeps}"
     add(parser, "--state STATE", text, choices=_STATES)
     add(parser, "--sweep SWEEP", "only this sweep's runs", completer=complete_sweep)

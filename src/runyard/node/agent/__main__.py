@@ -158,19 +158,19 @@ class Agent:
         """Whether every trial is too long for a job like this."""
         return self._work.is_for_nothing
 
-    def hold_on_to(self, leash: int) -> None:
+    def hold_on_to(self, control: int) -> None:
         """End when this descriptor is closed at its other end: who started us is gone.
 
         Unless it let us go before: then we work on alone.
         """
-        os.set_inheritable(leash, False)
+        os.set_inheritable(control, False)
 
         def on_parent_gone(_events: int) -> None:
-            self._loop.forget(leash)
-            if os.read(leash, 1) != DETACH:
+            self._loop.forget(control)
+            if os.read(control, 1) != DETACH:
                 self._draining.drain()
 
-        self._loop.watch(leash, READ, on_parent_gone)
+        self._loop.watch(control, READ, on_parent_gone)
 
     @property
     def _mps(self) -> Mps | None:
@@ -317,8 +317,8 @@ def main(words: list[str] | None = None) -> int:
         logs_tasks=bool(job.get("job_log")),
         cloud=elsewhere(options),
     )
-    if "leash" in options:
-        agent.hold_on_to(int(options["leash"]))
+    if "control" in options:
+        agent.hold_on_to(int(options["control"]))
     code = agent.run()
     stays = agent.seconds_to_stay
     if stays and not ("ended" in options and job.get("pushed_out")):

@@ -181,7 +181,7 @@ class Claiming:
         if address.handed is None:  # The last one was refused meanwhile.
             work.ask_key(lambda: self._begin(slot, claim))
             return
-        folder = work.folder or os.getcwd()  # noqa: PTH109
+        folder = work.folder or os.getcwd()
         slot.is_preparing = True
         environ = dict(os.environ)
         environ.update(self._occupancy.variables(slot, environ))

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 _SAVE_SECONDS = 15.0
 # The scheduler may end a job some time after its end.
 _OVERTIME_SECONDS = 120.0
-# The first answer differs from what was counted by seconds, unless somebody has changed the limit.
-_A_PERSONS_CHANGE = 30.0
 
 
 class Draining:
@@ -109,7 +107,6 @@ class Draining:
     def _look_again(self) -> None:
         """A person may have changed the job's time limit; another job may get its place."""
         end, work = self._work.end, self._work
-        was_known, before = end.is_known, end.end
         if end.look_again(time.time()) and not work.is_draining:
             self._await_end()
             moment = time.localtime(end.end)
@@ -117,7 +114,7 @@ class Draining:
             if end.is_pushed_out:
                 work.report(f"another job gets this one's place {when}: programs save and end")
                 self._save_and_end("preempted", max(0.0, end.seconds_left(time.time())))
-            elif was_known or _is_changed(before, end.end):
+            elif end.has_new_limit:
                 work.report(f"the job's time limit was changed: it ends {when}")
         if end.next_look is not None and not end.is_pushed_out:
             work.loop.after(end.next_look, self._look_again)
@@ -146,7 +143,3 @@ class Draining:
 
     def _give_up(self) -> None:
         self._work.gave_up = True
-
-
-def _is_changed(before: float | None, after: float | None) -> bool:
-    return before is not None and after is not None and abs(after - before) > _A_PERSONS_CHANGE

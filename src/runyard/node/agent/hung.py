@@ -102,9 +102,9 @@ def activity(attempt: Attempt) -> Activity | None:
     ]
     for pid in own:
         with contextlib.suppress(OSError, ValueError, IndexError):
-            with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123
+            with open(f"/proc/{pid}/stat") as file:
                 fields = file.read().rpartition(")")[2].split()
-            with open(f"/proc/{pid}/io") as file:  # noqa: PTH123
+            with open(f"/proc/{pid}/io") as file:
                 counts = dict(line.split(": ") for line in file.read().splitlines())
             cpu_seconds += (int(fields[11]) + int(fields[12])) / TICKS
             written += int(counts["wchar"])

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from runyard.schedulers.inside import JobEnvironment
+    from runyard.schedulers.inside import JobEnvironment, JobTimes
 
 # A job may be shorter than what was asked for, and is to do something besides saving.
 _LARGEST_SHARE = 0.75
@@ -21,15 +21,19 @@ _LOOK_WHERE_PUSHED_OUT = 5.0
 _LOOK_ELSEWHERE = 60.0
 _LOOK_IF_UNKNOWN = 15.0
 _LOOK_WHILE_ASKING = 0.5
-# Slurm's times have a grain of a second.
+# The scheduler may send its signal up to a minute too early. Within so many times the grace before
+# the end, a signal is taken for the one that announces it.
+_SIGNAL_COMES_EARLY = 1.5
+# Slurm's times have a grain of a second, and its limits are rounded up to whole minutes.
 _GRAIN = 1.5
+_LIMIT_GRAIN = 60.0
 
 
 class JobEnd:
     """The end in epoch seconds, None if there is none; and what is done when before it.
 
     `job`: where the scheduler may change its mind, and is looked at again; `requested`: the end
-    that was asked for, whatever the job's is.
+    that was asked for, whatever the job's is; `limit`: how long the job was to take.
     """
 
     def __init__(
@@ -40,13 +44,17 @@ class JobEnd:
         *,
         job: JobEnvironment | None = None,
         requested: float | None = None,
+        limit: float | None = None,
     ) -> None:
         self._began_at = now
+        self._limit = limit
         self._requested_grace = grace
         self._job = job
         self._requested = requested
         self.is_known = False
         """Whether the scheduler has said it since."""
+        self.has_new_limit = False
+        """Whether somebody changed the job's time limit before the last look."""
         self.watches_closely = False
         """Whether the job may be pushed out of its place."""
         self.is_pushed_out = False
@@ -64,15 +72,25 @@ class JobEnd:
         if times is None:
             self._job = None
             return False
-        self.is_known = True
         end = soonest(times.end, self._requested)
         was_pushed_out, self.is_pushed_out = self.is_pushed_out, times.is_pushed_out
         is_same = end == self.end or (
             end is not None and self.end is not None and abs(end - self.end) < _GRAIN
         )
+        self.has_new_limit = not is_same and (self.is_known or self._is_new(times))
+        self.is_known = True
         if not is_same:
             self._set(end, now)
         return not is_same or self.is_pushed_out != was_pushed_out
+
+    def _is_new(self, times: JobTimes) -> bool:
+        """Whether the first answer has another limit than the job was submitted with. Ends do not
+        tell it: this node, which counted one, may have a clock that is ahead of the scheduler's."""
+        if self._limit is None:
+            return self.end is not None and self.end != self._requested
+        if times.limit is None:
+            return True
+        return not -_GRAIN < times.limit - self._limit < _LIMIT_GRAIN
 
     @property
     def next_look(self) -> float | None:
@@ -113,7 +131,7 @@ class JobEnd:
 
     def is_near(self, now: float) -> bool:
         """Whether who tells us to leave now tells us of this very end."""
-        return self.seconds_left(now) <= 1.5 * self.grace + self.last_call
+        return self.seconds_left(now) <= _SIGNAL_COMES_EARLY * self.grace + self.last_call
 
     def useful_seconds(self, now: float) -> float | None:
         """For how long a program that begins now may work before it is told to save; None: without

@@ -23,7 +23,7 @@ _OPTIONS = ("sweep", "slots", "per_gpu", "gpus", "mps", "count", "folder", "grac
 def read_job(options: dict[str, str]) -> dict[str, Any]:
     """job.json. What it says of the agent's options is put to them, unless it was written there."""
     try:
-        with open(options["job"], encoding="utf-8") as file:  # noqa: PTH123
+        with open(options["job"], encoding="utf-8") as file:
             job: dict[str, Any] = json.load(file)
     except (OSError, ValueError) as error:
         sys.exit(f"runyard: {options['job']} cannot be read on {socket.gethostname()}: {error}")
@@ -48,7 +48,7 @@ def write_end(path: str, code: int, *, leaves_work: bool, stays: float = 0.0) ->
     seconds the script waits to be ended, after it has cleaned up.
     """
     left = f" stays {stays:.0f}" if stays else " left" if leaves_work else ""
-    with contextlib.suppress(OSError), open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
+    with contextlib.suppress(OSError), open(path, "w", encoding="utf-8") as file:
         file.write(f"{code}{left}\n")
 
 
@@ -58,7 +58,7 @@ def cancel_links(job_file: str, report: Callable[[str], None]) -> None:
     begins."""
     import subprocess  # Only here, and in few jobs.
 
-    folder = os.path.dirname(os.path.abspath(job_file))  # noqa: PTH100, PTH120
+    folder = os.path.dirname(os.path.abspath(job_file))
     # Agents side by side come to it at the same time: one of them asks the scheduler.
     mark = f"{folder}/links-cancelled"
     try:
@@ -72,5 +72,5 @@ def cancel_links(job_file: str, report: Callable[[str], None]) -> None:
             report("the links of this chain that have not begun are cancelled")
     except (OSError, subprocess.SubprocessError) as error:
         with contextlib.suppress(OSError):
-            os.unlink(mark)  # noqa: PTH108
+            os.unlink(mark)
         report(f"the links of this chain that have not begun could not be cancelled: {error}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from runyard.client.job_log import Row, append_lines, exit_and_signal
 from runyard.locks import FolderLock
-from runyard.sweep_states import ENDED_STATES
+from runyard.vocabulary import ENDED_STATES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

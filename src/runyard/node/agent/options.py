@@ -77,7 +77,8 @@ def read_end(options: dict[str, str], job: dict[str, Any]) -> JobEnd:
     # The script began before its login shell's profile, modules and data.
     age = 0.0 if limit is None else age_of(os.getppid())
     end_time = find_end(requested, here, now, limit, age)
-    end = JobEnd(end_time, now, grace, job=here if here.is_job else None, requested=requested)
+    job_here = here if here.is_job else None
+    end = JobEnd(end_time, now, grace, job=job_here, requested=requested, limit=limit)
     end.watches_closely = bool(job.get("pushed_out"))
     return end
 
@@ -85,7 +86,7 @@ def read_end(options: dict[str, str], job: dict[str, Any]) -> JobEnd:
 def read_options(words: list[str]) -> dict[str, str]:
     """`--name value` pairs: argparse costs more than all that is left of our start."""
     known = (
-        "sweep", *PLACE, "count", "folder", "time", "grace", "leash", "output", "quiet", "job",
+        "sweep", *PLACE, "count", "folder", "time", "grace", "control", "output", "quiet", "job",
         "ended", "server", "command",
     )  # fmt: skip
     options: dict[str, str] = {}

@@ -48,10 +48,10 @@ def is_used(folder: str) -> bool:
 
     `runyard.train` says so; of others the trials beside it tell: SWEEP/TRIAL/checkpoints.
     """
-    if os.path.exists(f"{folder}/{USED_NOTE}"):  # noqa: PTH110
+    if os.path.exists(f"{folder}/{USED_NOTE}"):
         return True
-    trial = os.path.dirname(folder)  # noqa: PTH120
-    sweep, name = os.path.dirname(trial), os.path.basename(folder)  # noqa: PTH119, PTH120
+    trial = os.path.dirname(folder)
+    sweep, name = os.path.dirname(trial), os.path.basename(folder)
     with contextlib.suppress(OSError), os.scandir(sweep) as entries:
         beside = itertools.islice(entries, _MOST_BESIDE)
         return any(has_saved(f"{entry.path}/{name}") for entry in beside)
@@ -61,7 +61,7 @@ def is_used(folder: str) -> bool:
 def asked_to_go_on(folder: str, since: float) -> bool:
     """Whether the program left the note that says so."""
     try:
-        return os.stat(f"{folder}/{GO_ON_NOTE}").st_mtime + _TICK >= since  # noqa: PTH116
+        return os.stat(f"{folder}/{GO_ON_NOTE}").st_mtime + _TICK >= since
     except OSError:
         return False
 
@@ -79,6 +79,6 @@ def _files(folder: str, depth: int) -> Iterator[os.DirEntry[str]]:
 
 
 def _said(path: str) -> float | None:
-    with contextlib.suppress(OSError, ValueError, TypeError, AttributeError), open(path) as file:  # noqa: PTH123
+    with contextlib.suppress(OSError, ValueError, TypeError, AttributeError), open(path) as file:
         return float(json.load(file).get("saved_at"))
     return None

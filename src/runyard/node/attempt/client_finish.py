@@ -89,7 +89,7 @@ def _stop(members: Iterable[int], clients: Iterable[int]) -> None:
 
 def _checkpoint_folder(pid: int) -> str | None:
     name = b"RUNYARD_CHECKPOINT_DIR="
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
         for word in file.read().split(b"\0"):
             if word.startswith(name):
                 return os.fsdecode(word.removeprefix(name))
@@ -112,7 +112,7 @@ def _wait_until_quiet(service: int) -> None:
 
 
 def _bytes_read(pid: int) -> int:
-    with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/io", "rb") as file:  # noqa: PTH123
+    with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/io", "rb") as file:
         return int(file.readline().split()[1])
     return 0
 
@@ -144,10 +144,10 @@ def _connections(service: int) -> Iterator[socket.socket]:
 def _connect_unix(path: str) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX)
     connection.settimeout(1.0)
-    folder = os.open(os.path.dirname(path), os.O_PATH)  # noqa: PTH120
+    folder = os.open(os.path.dirname(path), os.O_PATH)
     try:
         # An address has 107 characters at most; the folder may be deep.
-        connection.connect(f"/proc/self/fd/{folder}/{os.path.basename(path)}")  # noqa: PTH119
+        connection.connect(f"/proc/self/fd/{folder}/{os.path.basename(path)}")
     except OSError:
         connection.close()
         raise
@@ -161,7 +161,7 @@ def _sockets(pid: int) -> Iterator[str]:
     with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as handles:
         for handle in handles:
             with contextlib.suppress(OSError):
-                kind, _, number = os.readlink(handle.path).partition(":")  # noqa: PTH115
+                kind, _, number = os.readlink(handle.path).partition(":")
                 if kind == "socket":
                     yield number.strip("[]")
 
@@ -182,7 +182,7 @@ def _tcp_ports(pid: int, sockets: set[str]) -> Iterator[int]:
 
 
 def _table(pid: int, name: str) -> Iterator[list[str]]:
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/net/{name}") as file:  # noqa: PTH123
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/net/{name}") as file:
         next(file, None)
         for line in file:
             yield line.split()
@@ -190,13 +190,13 @@ def _table(pid: int, name: str) -> Iterator[list[str]]:
 
 def _network(pid: int | str) -> str | None:
     with contextlib.suppress(OSError):
-        return os.readlink(f"/proc/{pid}/ns/net")  # noqa: PTH115
+        return os.readlink(f"/proc/{pid}/ns/net")
     return None
 
 
 def _parent(pid: int) -> int:
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+        with open(f"/proc/{pid}/stat", "rb") as file:
             return int(file.read().rpartition(b")")[2].split()[1])
     except OSError:
         return 0

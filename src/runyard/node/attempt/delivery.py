@@ -97,7 +97,7 @@ class ConsoleShipper:
 
     def _read(self) -> bytes:
         try:
-            with open(self._copy, "rb") as file:  # noqa: PTH123
+            with open(self._copy, "rb") as file:
                 file.seek(self._sent)
                 return file.read(_SEND_AT_ONCE)
         except OSError:

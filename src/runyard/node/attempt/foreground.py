@@ -67,7 +67,7 @@ class Program:
             signal.signal(number, self._forward)
         signal.signal(signal.SIGCONT, self._go_on)
 
-    def start(self, environment: Mapping[str, str], stdout: int, stderr: int, loop: Loop) -> None:
+    def start(self, environ: Mapping[str, str], stdout: int, stderr: int, loop: Loop) -> None:
         foreground = self._terminal.is_ours()
 
         def enter_group() -> None:
@@ -79,7 +79,7 @@ class Program:
         try:
             # Only these two calls happen between fork and exec, before any thread is started.
             self._pid = launch(
-                self._command, environment, None, stdout, errors=stderr, on_terminal=enter_group
+                self._command, environ, None, stdout, errors=stderr, on_terminal=enter_group
             )
         except (NotStarted, OSError) as error:
             if foreground:
@@ -211,11 +211,11 @@ def _not_started(command: Sequence[str], error: NotStarted | OSError) -> Program
     name, cause = command[0], error.__cause__ if isinstance(error, NotStarted) else error
     is_missing = isinstance(cause, FileNotFoundError)
     mend = None
-    if is_missing and os.path.exists(name) and "/" in name:  # noqa: PTH110
+    if is_missing and os.path.exists(name) and "/" in name:
         mend = f"the interpreter that the first line of {name} names may be missing"
     elif name.endswith(".py"):
         mend = f"runyard run -- python {shlex.join(command)}"
-    elif is_missing and os.path.exists(name):  # noqa: PTH110
+    elif is_missing and os.path.exists(name):
         mend = f"runyard run -- ./{shlex.join(command)}"
     elif is_missing:
         mend = "check its spelling, and that its environment is active"

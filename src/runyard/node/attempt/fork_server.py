@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-MARK = "RUNYARD_ATTEMPT_TOKEN"
 # The agent's word that its child may become the program.
 GO = b"g"
 _LENGTH = struct.Struct("!Q")
@@ -124,9 +123,9 @@ def _refuse_threads() -> None:
 def _count_threads() -> int:
     """Threads beside this one, which may do harm."""
     count = 0
-    for thread in os.listdir("/proc/self/task"):  # noqa: PTH208
+    for thread in os.listdir("/proc/self/task"):
         if int(thread) != os.getpid():
-            with open(f"/proc/self/task/{thread}/comm") as file:  # noqa: PTH123
+            with open(f"/proc/self/task/{thread}/comm") as file:
                 count += file.read().strip() not in _HARMLESS_THREADS
     return count
 
@@ -136,9 +135,9 @@ def _refuse_gpu() -> None:
     torch = sys.modules.get("torch")
     if torch is not None and (torch.cuda.is_initialized() or _try_fork() == _BAD_FORK):
         raise NoPreload("the import started CUDA, which does not survive a fork")
-    for handle in os.listdir("/proc/self/fd"):  # noqa: PTH208
+    for handle in os.listdir("/proc/self/fd"):
         try:
-            path = os.readlink(f"/proc/self/fd/{handle}")  # noqa: PTH115
+            path = os.readlink(f"/proc/self/fd/{handle}")
         except OSError:
             continue  # That of the listing itself.
         if path.startswith(("/dev/nvidia", "/dev/kfd")):
@@ -180,7 +179,7 @@ def _fork(
     request: dict[str, Any], handles: list[int], control: socket.socket
 ) -> dict[str, Any] | None:
     """What to answer; None in the child that is to become the program."""
-    told, tell = os.pipe()
+    reader, tell = os.pipe()
     try:
         middle = os.fork()
     except OSError as error:
@@ -191,7 +190,7 @@ def _fork(
         try:
             if os.fork():
                 os._exit(0)
-            os.close(told)
+            os.close(reader)
             control.close()
             _settle(request, *handles)
             os.write(tell, str(os.getpid()).encode())
@@ -204,7 +203,7 @@ def _fork(
             os.write(tell, f"{type(error).__name__}: {error}".encode(errors="replace"))
             os._exit(1)
     os.close(tell)
-    with os.fdopen(told, "rb") as words:
+    with os.fdopen(reader, "rb") as words:
         text = words.read().decode()
     # From here on the process is the agent's child, which the one between them no longer is.
     os.waitpid(middle, 0)
@@ -223,7 +222,7 @@ def _settle(request: dict[str, Any], output: int, _go: int) -> None:
     os.close(output)
     os.sched_setaffinity(0, request["cpus"])
     environ = request["environ"]
-    _show_as(os.environ[MARK], environ[MARK], request["words"])
+    _show_as(request["mark"], environ, request["words"])
     # Python itself sets it where it finds the locale C.
     language = {name: os.environ[name] for name in ("LC_CTYPE",) if name in os.environ}
     os.environ.clear()
@@ -232,21 +231,21 @@ def _settle(request: dict[str, Any], output: int, _go: int) -> None:
     _draw_anew()
 
 
-def _show_as(old: str, new: str, words: Sequence[str]) -> None:
-    """Change what the kernel shows of us: the mark by which runyard finds us, and the command.
+def _show_as(mark: str, environ: Mapping[str, str], words: Sequence[str]) -> None:
+    """Change what the kernel shows of us: the variable by which runyard finds us, and the command.
 
     Both are read from the memory that the process began with, so they are written there. `PADDING`
     made room for the command; what does not fit is cut off.
     """
-    with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
+    with open("/proc/self/stat", "rb") as file:
         fields = list(map(int, file.read().rpartition(b")")[2].split()[1:]))
     fields.insert(0, 0)  # The state, which is a letter.
     memory = os.open("/proc/self/mem", os.O_RDWR)
     try:
         begin, end = fields[_ENVIRONMENT]
         variables = os.pread(memory, end - begin, begin)
-        place = variables.index(f"{MARK}={old}\0".encode()) + len(MARK) + 1
-        os.pwrite(memory, new.encode(), begin + place)
+        place = variables.index(f"{mark}={os.environ[mark]}\0".encode()) + len(mark) + 1
+        os.pwrite(memory, environ[mark].encode(), begin + place)
         begin, end = fields[_ARGUMENTS]
         command = b"\0".join(map(os.fsencode, words))[: end - begin - 1]
         os.pwrite(memory, command.ljust(end - begin, b"\0"), begin)
@@ -297,11 +296,11 @@ def become(request: dict[str, Any]) -> None:
 def _run_script(name: str, names: dict[str, Any]) -> None:
     from importlib.machinery import SourceFileLoader
 
-    path = name if os.path.isabs(name) else f"{os.getcwd()}/{name}"  # noqa: PTH109, PTH117
+    path = name if os.path.isabs(name) else f"{os.getcwd()}/{name}"
     names.update(__file__=path, __loader__=SourceFileLoader("__main__", path))
-    with open(path, "rb") as file:  # noqa: PTH123
+    with open(path, "rb") as file:
         source = file.read()
-    exec(compile(source, path, "exec", dont_inherit=True), names)  # noqa: S102
+    exec(compile(source, path, "exec", dont_inherit=True), names)  # noqa: S102 - The program.
 
 
 def _hide_ourselves() -> None:

@@ -22,7 +22,7 @@ from runyard.node.attempt.run_attempt import Outcome, run_attempt
 from runyard.shapes.runs import NewRun
 
 
-def offline_environment(new: NewRun, folder: Path) -> dict[str, str]:
+def offline_variables(new: NewRun, folder: Path) -> dict[str, str]:
     """What makes a client record into `folder` instead of asking for a server."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     settings = {
@@ -38,7 +38,7 @@ def offline_environment(new: NewRun, folder: Path) -> dict[str, str]:
 
 
 def run_offline(
-    program: Program, new: NewRun, spool: Path, folder: Path, environment: Mapping[str, str]
+    program: Program, new: NewRun, spool: Path, folder: Path, environ: Mapping[str, str]
 ) -> Outcome:
     """Run the program to its end, with no server."""
     token, host = secrets.token_hex(4), socket.gethostname()
@@ -53,19 +53,19 @@ def run_offline(
         entity=new.get("entity"),
         host=host,
         pid=os.getpid(),
-        python=find_interpreter(new["command"], environment),
+        python=find_interpreter(new["command"], environ),
     )
     # Before the program: whatever becomes of us, it is known that there is something to fetch.
     write_owed(folder, owed)
-    outcome = run_attempt(program, record, environment, None)
+    outcome = run_attempt(program, record, environ, None)
     with contextlib.suppress(OSError):  # A full disk: the server counts it as lost.
         write_owed(folder, owed.ended(float(record.content["ended_at"])))
     return outcome
 
 
-def find_interpreter(command: list[str], environment: Mapping[str, str]) -> str | None:
+def find_interpreter(command: list[str], environ: Mapping[str, str]) -> str | None:
     """The Python that runs a command, as far as the command shows it."""
-    program = shutil.which(command[0], path=environment.get("PATH"))
+    program = shutil.which(command[0], path=environ.get("PATH"))
     if program is None:
         return None
     if Path(program).name.startswith("python"):
@@ -76,5 +76,5 @@ def find_interpreter(command: list[str], environment: Mapping[str, str]) -> str 
             if words[:1] and words[0].endswith("/env"):
                 words = words[1:]
             if words and Path(words[0]).name.startswith("python"):
-                return shutil.which(words[0], path=environment.get("PATH"))
+                return shutil.which(words[0], path=environ.get("PATH"))
     return None

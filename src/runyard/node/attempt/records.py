@@ -62,7 +62,7 @@ class Record:
             self._file = -1
         for path in (self.path, self.copy):
             with contextlib.suppress(OSError):
-                os.unlink(path)  # noqa: PTH108
+                os.unlink(path)
 
 
 def read_all(spool: str) -> list[Record]:
@@ -70,11 +70,11 @@ def read_all(spool: str) -> list[Record]:
     here = socket.gethostname()
     all_records = []
     with contextlib.suppress(OSError):
-        for name in sorted(os.listdir(spool)):  # noqa: PTH208
+        for name in sorted(os.listdir(spool)):
             if not name.endswith(".json"):
                 continue
             with contextlib.suppress(OSError, ValueError):
-                with open(f"{spool}/{name}", encoding="utf-8") as file:  # noqa: PTH123
+                with open(f"{spool}/{name}", encoding="utf-8") as file:
                     content = json.load(file)
                 if isinstance(content, dict) and "agent" in content and content["host"] == here:
                     all_records.append(Record(f"{spool}/{name}", content))

@@ -35,7 +35,7 @@ class Outcome:
 def run_attempt(
     program: Program,
     record: Record,
-    environment: Mapping[str, str],
+    environ: Mapping[str, str],
     delivery: RunDelivery | None,
     door: Door | None = None,
 ) -> Outcome:
@@ -49,11 +49,11 @@ def run_attempt(
     try:
         if delivery is not None:
             record.content.update(delivery.begin(record.token))
-            environment = {**environment, "RUNYARD_ATTEMPT": str(record.content["number"])}
+            environ = {**environ, "RUNYARD_ATTEMPT": str(record.content["number"])}
         # Before the program: whatever becomes of us, the server then learns that we were.
         record.write()
         try:
-            program.start(environment, stdout, stderr, loop)
+            program.start(environ, stdout, stderr, loop)
         except ProgramError as error:
             if delivery is not None:
                 delivery.cannot_begin(error.exit_code)

@@ -9,9 +9,9 @@ import socket
 import sys
 import time
 
-from runyard.node.attempt.causes import TAIL_BYTES, cause_of, final_cause, kills_for_memory
 from runyard.node.attempt.checkpoints import asked_to_go_on, has_saved
 from runyard.node.attempt.delivery import LINGER_SECONDS, Execution
+from runyard.node.attempt.exit_causes import TAIL_BYTES, cause_of, final_cause, kills_for_memory
 from runyard.node.attempt.records import Record
 from runyard.node.system import processes
 from runyard.node.system.loop import READ
@@ -272,7 +272,7 @@ class Attempt:
         self.record.write(exit_code=exit_code, cause=self.cause, ended_at=time.time())
         self._wait_for()
         with contextlib.suppress(OSError):
-            os.unlink(self.workspace.stop_file)  # noqa: PTH108
+            os.unlink(self.workspace.stop_file)
         self._is_settled = True
         if self._output < 0:
             self._execution.finish_console()

@@ -11,17 +11,21 @@ import contextlib
 import json
 import os
 import struct
-import zlib
+
+from runyard.client.client_log import (
+    FILE_HEADER,
+    FIRST,
+    FULL,
+    LAST,
+    MARK,
+    fields,
+    read_pieces,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_BLOCK = 32768
-_HEADER = 7
-_FILE_HEADER = 7
-_MARK = b":W&B"
-_FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _MOST_ROWS = 100_000
 # Of the file, so much is in memory at a time.
 _MOST_AT_ONCE = 1 << 24
@@ -61,9 +65,7 @@ def read_rows(path: str) -> Iterator[dict[str, object]]:
 def histories(record: bytes) -> list[bytes]:
     """The rows in a record, one at most, not yet read."""
     return [
-        value
-        for number, value in _fields(record)
-        if number == _HISTORY and isinstance(value, bytes)
+        value for number, value in fields(record) if number == _HISTORY and isinstance(value, bytes)
     ]
 
 
@@ -71,9 +73,9 @@ def files_of(folder: str, run_id: str) -> list[str]:
     """The files of a run, one for each time that a program began it; the last is the newest."""
     files = []
     with contextlib.suppress(OSError):
-        for name in sorted(os.listdir(f"{folder}/wandb")):  # noqa: PTH208
+        for name in sorted(os.listdir(f"{folder}/wandb")):
             path = f"{folder}/wandb/{name}/run-{run_id}.wandb"
-            if name.startswith(("run-", "offline-run-")) and os.path.exists(path):  # noqa: PTH110
+            if name.startswith(("run-", "offline-run-")) and os.path.exists(path):
                 files.append(path)
     return files
 
@@ -83,51 +85,41 @@ class RecordFile:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._place = _FILE_HEADER
+        self._place = FILE_HEADER
         self._pieces = b""
 
     def fresh(self) -> Iterator[bytes]:
         """Records that are whole by now and were not given before."""
-        with open(self._path, "rb") as file:  # noqa: PTH123
-            if file.read(len(_MARK)) != _MARK:
+        with open(self._path, "rb") as file:
+            if file.read(len(MARK)) != MARK:
                 return
             begin = file.seek(self._place)
             data = file.read(_MOST_AT_ONCE)
-        place = 0
-        while place + _HEADER <= len(data):
-            room = _BLOCK - (begin + place) % _BLOCK
-            if room < _HEADER:
-                place += room  # A header is never split: the rest of the block is empty.
-                continue
-            checksum = int.from_bytes(data[place : place + 4], "little")
-            length = int.from_bytes(data[place + 4 : place + 6], "little")
-            kind = data[place + 6]
-            body = data[place + _HEADER : place + _HEADER + length]
-            if len(body) < length or checksum != zlib.crc32(body, zlib.crc32(bytes([kind]))):
+        for piece in read_pieces(data, begin, begin):
+            if piece is None:
                 return
-            place += _HEADER + length
-            self._place = begin + place
-            self._pieces = body if kind in (_FULL, _FIRST) else self._pieces + body
-            if kind in (_FULL, _LAST):
+            kind, body, self._place = piece
+            self._pieces = body if kind in (FULL, FIRST) else self._pieces + body
+            if kind in (FULL, LAST):
                 yield self._pieces
 
 
 def read_row(history: bytes) -> dict[str, object]:
     row: dict[str, object] = {}
-    for number, value in _fields(history):
+    for number, value in fields(history):
         if not isinstance(value, bytes):
             continue
         if number == _ITEM:
             _set(row, value)
         elif number == _STEP:
-            row.setdefault("_step", dict(_fields(value)).get(_STEP_NUMBER, 0))
+            row.setdefault("_step", dict(fields(value)).get(_STEP_NUMBER, 0))
     return row
 
 
 def _set(row: dict[str, object], item: bytes) -> None:
     names: list[str] = []
     content: object = None
-    for number, value in _fields(item):
+    for number, value in fields(item):
         if number in (_KEY, _NESTED_KEY) and isinstance(value, bytes):
             names.append(value.decode(errors="replace"))
         else:
@@ -152,36 +144,3 @@ def _value(number: int, value: bytes | int) -> object:
     with contextlib.suppress(ValueError):
         return json.loads(value) if number in (_JSON, _OLD_JSON) else None
     return None
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
-    """The fields of a protocol buffer: numbers, and bytes that may be a buffer themselves."""
-    place = 0
-    while place < len(data):
-        tag, place = _varint(data, place)
-        number, kind = tag >> 3, tag & 7
-        if kind == 0:
-            value, place = _varint(data, place)
-            yield number, value
-        elif kind == 2:
-            length, place = _varint(data, place)
-            yield number, data[place : place + length]
-            place += length
-        elif kind in (1, 5):
-            length = 8 if kind == 1 else 4
-            yield number, data[place : place + length]
-            place += length
-        else:
-            return
-
-
-def _varint(data: bytes, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while place < len(data):
-        byte = data[place]
-        place += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if not byte & 0x80:
-            break
-    return value, place

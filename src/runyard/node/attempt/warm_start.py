@@ -138,11 +138,11 @@ class _Parent:
 
     def fork(self, request: dict[str, object], output: int) -> int:
         """A child of ours that becomes the program; NotForked: none does."""
-        told, go = os.pipe()
+        reader, go = os.pipe()
         try:
             _adopt_orphans(True)
             self._control.settimeout(_FORK_SECONDS)
-            fork_server.send(self._control, request, (output, told))
+            fork_server.send(self._control, {**request, "mark": processes.MARK}, (output, reader))
             answer, _ = fork_server.receive(self._control)
             if "pid" not in answer:
                 raise NotForked(answer["error"])
@@ -153,7 +153,7 @@ class _Parent:
             raise NotForked(str(error) or "it has ended") from error
         finally:
             _adopt_orphans(False)
-            os.close(told)
+            os.close(reader)
             os.close(go)
         return pid
 
@@ -324,12 +324,12 @@ def _own_folder(command: PythonCommand, folder: str) -> str:
     """What Python puts first on its search path."""
     if command.is_module:
         return os.path.realpath(folder)
-    return os.path.dirname(os.path.realpath(os.path.join(folder, command.name)))  # noqa: PTH118, PTH120
+    return os.path.dirname(os.path.realpath(os.path.join(folder, command.name)))
 
 
 def _exists(command: PythonCommand, folder: str) -> bool:
     """Of a script that is not there Python itself is to tell."""
-    return command.is_module or os.path.isfile(os.path.join(folder, command.name))  # noqa: PTH113, PTH118
+    return command.is_module or os.path.isfile(os.path.join(folder, command.name))
 
 
 def _request(command: PythonCommand, environ: Mapping[str, str], folder: str) -> dict[str, object]:

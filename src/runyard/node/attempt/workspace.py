@@ -30,7 +30,7 @@ class Workspace:
         launcher: list[str] | None = None,
         url: str | None = None,
     ) -> None:
-        from runyard.client.environment import FOREIGN_SERVICE, wandb_environment
+        from runyard.client.wandb_variables import FOREIGN_SERVICE, wandb_variables
 
         assert address.handed is not None  # The state folder's own key is for no program.
 
@@ -50,7 +50,7 @@ class Workspace:
         self._claim = claim
         self.environ = {
             **{name: value for name, value in environ.items() if name not in foreign},
-            **wandb_environment(
+            **wandb_variables(
                 url or address.url, address.handed, environ, is_ours=not address.is_elsewhere
             ),
             # Links that a client prints lead to where people come in, also where it logs by a door.
@@ -82,8 +82,8 @@ class Workspace:
 
         for path in (self.stop_file, f"{self.checkpoints}/{GO_ON_NOTE}"):  # Of another attempt.
             with contextlib.suppress(OSError):
-                os.unlink(path)  # noqa: PTH108
-        os.makedirs(os.path.dirname(self._files), exist_ok=True)  # noqa: PTH103, PTH120
+                os.unlink(path)
+        os.makedirs(os.path.dirname(self._files), exist_ok=True)
         _write(f"{self._files}.yaml", parameter_file(self._claim["args"]))
 
         def json_file(text: str) -> str:
@@ -104,12 +104,12 @@ def _make_trial_folder(wanted: str | None, instead: str) -> str:
     """Where the sweep has it, or, on a machine that has no such place, here."""
     if wanted is not None:
         with contextlib.suppress(OSError):
-            os.makedirs(f"{wanted}/checkpoints", exist_ok=True)  # noqa: PTH103
+            os.makedirs(f"{wanted}/checkpoints", exist_ok=True)
             return wanted
-    os.makedirs(f"{instead}/checkpoints", exist_ok=True)  # noqa: PTH103
+    os.makedirs(f"{instead}/checkpoints", exist_ok=True)
     return instead
 
 
 def _write(path: str, text: str) -> None:
-    with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
+    with open(path, "w", encoding="utf-8") as file:
         file.write(text)

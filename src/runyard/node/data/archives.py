@@ -8,7 +8,6 @@ copy parts of them straight from where they lie.
 """
 
 # A Path for each would be half of the time that a small file takes.
-# ruff: noqa: PTH101, PTH103, PTH108, PTH123, PTH211
 
 from __future__ import annotations
 

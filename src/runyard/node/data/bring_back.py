@@ -33,16 +33,16 @@ _CLAIM_SECONDS = 600.0
 
 def bring_back(manifest_file: str) -> list[str]:
     """The paths of what was brought, from the project's root."""
-    with open(manifest_file, encoding="utf-8") as file:  # noqa: PTH123
+    with open(manifest_file, encoding="utf-8") as file:
         manifest: dict[str, Any] = json.load(file)
-    tree = f"{os.path.dirname(manifest_file)}/{manifest['tree']}"  # noqa: PTH120
+    tree = f"{os.path.dirname(manifest_file)}/{manifest['tree']}"
     root = manifest["root"]
     known = set(manifest["files"])
     for path in manifest["files"]:
-        above = os.path.dirname(path)  # noqa: PTH120
+        above = os.path.dirname(path)
         while above and above not in known:
             known.add(above)
-            above = os.path.dirname(above)  # noqa: PTH120
+            above = os.path.dirname(above)
     brought: list[str] = []
     waiting = [""]
     now = time.time()
@@ -64,14 +64,14 @@ def bring_back(manifest_file: str) -> list[str]:
 
 def _bring(source: str, target: str) -> bool:
     """Whether there was something to bring."""
-    folder = os.path.dirname(target)  # noqa: PTH120
-    os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+    folder = os.path.dirname(target)
+    os.makedirs(folder, exist_ok=True)
     try:
-        ours, theirs = os.stat(source), None  # noqa: PTH116
+        ours, theirs = os.stat(source), None
     except FileNotFoundError:
         return False
     with contextlib.suppress(FileNotFoundError):
-        theirs = os.stat(target)  # noqa: PTH116
+        theirs = os.stat(target)
     if theirs is not None and (theirs.st_mtime_ns, theirs.st_size) == (
         ours.st_mtime_ns,
         ours.st_size,
@@ -80,7 +80,7 @@ def _bring(source: str, target: str) -> bool:
     if theirs is not None and theirs.st_mtime > ours.st_mtime:
         # What the user has made meanwhile under this name is not ours to replace.
         target = f"{target}.from-job-{this_job().own_id or os.getpid()}"
-    if ours.st_dev == os.stat(folder).st_dev:  # noqa: PTH116
+    if ours.st_dev == os.stat(folder).st_dev:
         return _move(source, target)
     _copy(source, target)
     return True
@@ -91,14 +91,14 @@ def _move(source: str, target: str) -> bool:
     # own; a second one would move the first one's link onto the file and so destroy it.
     claim = f"{source}{_CLAIM}{_this_process()}"
     try:
-        os.rename(source, claim)  # noqa: PTH104
+        os.rename(source, claim)
     except FileNotFoundError:
         return False
-    if os.path.islink(claim):  # noqa: PTH114
+    if os.path.islink(claim):
         _give_back(claim, source)
         return False
     try:
-        os.rename(claim, target)  # noqa: PTH104
+        os.rename(claim, target)
     except OSError as error:
         _give_back(claim, source)
         if error.errno != errno.EXDEV:
@@ -106,7 +106,7 @@ def _move(source: str, target: str) -> bool:
         _copy(source, target)
         return True
     with contextlib.suppress(FileExistsError):
-        os.symlink(target, source)  # noqa: PTH211
+        os.symlink(target, source)
     return True
 
 
@@ -114,13 +114,13 @@ def _copy(source: str, target: str) -> None:
     # Not removed: who is still writing goes on there, and brings it at its own end.
     aside = f"{target}.runyard-{_this_process()}"
     shutil.copy2(source, aside)
-    os.replace(aside, target)  # noqa: PTH105
+    os.replace(aside, target)
 
 
 def _give_back(claim: str, source: str) -> None:
     """The claimed file has its name again, unless a program has made a new one meanwhile."""
     if not os.path.lexists(source):
-        os.rename(claim, source)  # noqa: PTH104
+        os.rename(claim, source)
 
 
 def _is_claimed(entry: os.DirEntry[str], now: float) -> bool:

@@ -3,8 +3,6 @@
 cleaning BASE [dry]
 """
 
-# ruff: noqa: PTH208
-
 from __future__ import annotations
 
 import json

@@ -6,7 +6,6 @@ at once, each for some hundred names.
 """
 
 # A Path for each would be half of the time that a small file takes.
-# ruff: noqa: PTH115, PTH116, PTH206, PTH208
 
 from __future__ import annotations
 
@@ -36,12 +35,12 @@ class Entry(NamedTuple):
 
 def scan(root: str, paths: Sequence[str]) -> list[Entry]:
     """Everything below the paths, sorted, with the folders on the way to them."""
-    found: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     for path in paths:
         parts = os.path.normpath(path).split(os.sep)
         for depth in range(1, len(parts)):
             above = "/".join(parts[:depth])
-            found[above] = _entry(above, os.stat(f"{root}/{above}"))
+            entries[above] = _entry(above, os.stat(f"{root}/{above}"))
     with ThreadPoolExecutor(_HANDS) as hands:
 
         def look(names: list[str]) -> list[Entry]:
@@ -53,10 +52,10 @@ def scan(root: str, paths: Sequence[str]) -> list[Entry]:
         names = ["/".join(os.path.normpath(path).split(os.sep)) for path in paths]
         while names:
             some = [entry for part in hands.map(look, _cut(names)) for entry in part]
-            found.update((entry.path, entry) for entry in some)
+            entries.update((entry.path, entry) for entry in some)
             folders = [entry.path for entry in some if entry.kind == "folder"]
             names = [name for inside in hands.map(names_in, folders) for name in inside]
-    return [found[path] for path in sorted(found)]
+    return [entries[path] for path in sorted(entries)]
 
 
 def fingerprint(entries: Iterable[Entry]) -> str:

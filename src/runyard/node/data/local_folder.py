@@ -6,8 +6,6 @@ node removes it: never one of a job that lives. A detached process removes it as
 holder is gone, also where that was killed.
 """
 
-# ruff: noqa: PTH103  (the agent's start must not wait for pathlib)
-
 from __future__ import annotations
 
 import contextlib
@@ -45,7 +43,7 @@ class LocalFolder:
         while True:
             # Not `makedirs`: it fails where another task removes the folder that it just met.
             with contextlib.suppress(FileExistsError):
-                os.mkdir(self.path, mode=0o700)  # noqa: PTH102
+                os.mkdir(self.path, mode=0o700)
             try:
                 handle = os.open(f"{self.path}/{_LOCK}", os.O_RDWR | os.O_CREAT, 0o600)
                 fcntl.flock(handle, fcntl.LOCK_SH)
@@ -99,13 +97,13 @@ def make_private(base: str) -> None:
     about = os.lstat(base)
     if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
         raise PermissionError(errno.EACCES, "it belongs to somebody else", base)
-    os.chmod(base, 0o700)  # noqa: PTH101
+    os.chmod(base, 0o700)
 
 
 def left_overs(base: str) -> Iterator[str]:
     """Folders whose jobs are gone."""
     try:
-        names = sorted(os.listdir(base))  # noqa: PTH208
+        names = sorted(os.listdir(base))
     except FileNotFoundError:
         return
     for name in names:
@@ -148,7 +146,7 @@ def _unheld(path: str) -> Iterator[bool]:
 def _is_old(path: str) -> bool:
     """Whether a folder has been without a lock for longer than making one takes."""
     try:
-        return time.time() - os.stat(path).st_mtime > _YOUNG_SECONDS  # noqa: PTH116
+        return time.time() - os.stat(path).st_mtime > _YOUNG_SECONDS
     except OSError:
         return False
 
@@ -164,7 +162,7 @@ def _take(handle: int) -> bool:
 def _is_linked(handle: int, path: str) -> bool:
     """Whether the lock is still the folder's, and not that of one which was removed meanwhile."""
     try:
-        there = os.stat(path)  # noqa: PTH116
+        there = os.stat(path)
     except OSError:
         return False
     return os.fstat(handle).st_ino == there.st_ino
@@ -172,9 +170,9 @@ def _is_linked(handle: int, path: str) -> bool:
 
 def _remove(path: str) -> None:
     """Aside first, so that nobody joins what is being removed."""
-    aside = f"{os.path.dirname(path)}/.gone-{os.getpid()}-{time.monotonic_ns()}"  # noqa: PTH120
+    aside = f"{os.path.dirname(path)}/.gone-{os.getpid()}-{time.monotonic_ns()}"
     try:
-        os.rename(path, aside)  # noqa: PTH104
+        os.rename(path, aside)
     except FileNotFoundError:
         return
     shutil.rmtree(aside, onerror=_make_writable)
@@ -182,12 +180,12 @@ def _remove(path: str) -> None:
 
 def _make_writable(_function: object, path: str, _why: object) -> None:
     """A program may have left folders that forbid writing."""
-    above = os.path.dirname(path)  # noqa: PTH120
+    above = os.path.dirname(path)
     try:
-        os.chmod(above, 0o700)  # noqa: PTH101
-        os.chmod(path, 0o700)  # noqa: PTH101
+        os.chmod(above, 0o700)
+        os.chmod(path, 0o700)
         shutil.rmtree(path, ignore_errors=True)
         if os.path.lexists(path):
-            os.unlink(path)  # noqa: PTH108
+            os.unlink(path)
     except OSError:
         return  # What cannot be removed stays, and is told of by the next `runyard clean`.

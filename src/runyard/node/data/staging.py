@@ -210,7 +210,7 @@ def _matches(local: Path, patterns: list[str]) -> list[Path]:
     paths: dict[Path, None] = {}
     for pattern in patterns:
         # Not Path's: before 3.13 its `**` passes over files.
-        for name in sorted(glob.glob(pattern, root_dir=local, recursive=True)):  # noqa: PTH207
+        for name in sorted(glob.glob(pattern, root_dir=local, recursive=True)):
             path = local / name
             inside = sorted(path.rglob("*")) if path.is_dir() else [path]
             paths.update(dict.fromkeys(file for file in inside if file.is_file()))

@@ -10,8 +10,6 @@ any of them does, and the script then ends. Told TERM (the job is cancelled, or 
 saves results at once, and again at the end.
 """
 
-# ruff: noqa: PTH123
-
 from __future__ import annotations
 
 import contextlib
@@ -332,7 +330,7 @@ def main(words: list[str] | None = None) -> int:
 
 
 def _start_words(file: str) -> list[str]:
-    source = os.path.abspath(f"{os.path.dirname(__file__)}/../../..")  # noqa: PTH100, PTH120
+    source = os.path.abspath(f"{os.path.dirname(__file__)}/../../..")
     start = (
         f"import sys; sys.path.insert(0, {source!r}); "
         "from runyard.node.data.steward import main; sys.exit(main())"

@@ -117,11 +117,11 @@ def memory_mb(environ: Mapping[str, str], cpus: int) -> int | None:
 
 def _group_limits() -> list[int]:
     limits: list[int] = []
-    with contextlib.suppress(OSError, ValueError), open("/proc/self/cgroup") as file:  # noqa: PTH123
+    with contextlib.suppress(OSError, ValueError), open("/proc/self/cgroup") as file:
         path = next(line.strip().split("::")[1] for line in file if line.startswith("0::"))
         while path.strip("/"):
             limit = f"{_GROUPS}{path}/memory.max"
-            with contextlib.suppress(OSError, ValueError), open(limit) as text:  # noqa: PTH123
+            with contextlib.suppress(OSError, ValueError), open(limit) as text:
                 limits.append(int(text.read()) // _MIB)
             path = path.rpartition("/")[0]
     return limits

@@ -30,6 +30,7 @@ _READY_SECONDS = 10.0
 _QUIT_SECONDS = 10.0
 # The address of a local socket has room for 107 letters.
 _LONGEST_FOLDER = 60
+_ANY_NODES = "/tmp"  # noqa: S108 - Below it, our own folder is checked.
 _NOTE = "daemon.json"
 
 
@@ -87,7 +88,7 @@ def start_mps(
     token = os.urandom(8).hex()
     folder = f"{above}/{token}"
     for part in (folder, f"{folder}/pipe", f"{folder}/log"):
-        os.mkdir(part, 0o700)  # noqa: PTH102
+        os.mkdir(part, 0o700)
     environ = {
         **environ,
         _GPUS: ",".join(uuids[name] for name in gpus),
@@ -130,9 +131,9 @@ def _find_uuids(gpus: tuple[str, ...], driver: Callable[[], list[str]]) -> dict[
 def end_stale(above: str) -> None:
     """End daemons whose agent and keeper are both gone, and remove their folders."""
     with contextlib.suppress(OSError):
-        for name in os.listdir(above):  # noqa: PTH208
+        for name in os.listdir(above):
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-                with open(f"{above}/{name}/{_NOTE}", encoding="utf-8") as file:  # noqa: PTH123
+                with open(f"{above}/{name}/{_NOTE}", encoding="utf-8") as file:
                     note = json.load(file)
                 same_boot = note["boot"] == processes.boot_id()
                 if same_boot and processes.start_time(note["agent"]) == note["agent_began"]:
@@ -146,14 +147,14 @@ def _folder_above(environ: Mapping[str, str]) -> str:
     place = next(
         (
             place
-            for place in (this_job(environ).folder, environ.get("TMPDIR"), "/tmp")  # noqa: S108
+            for place in (this_job(environ).folder, environ.get("TMPDIR"), _ANY_NODES)
             if place and len(place) <= _LONGEST_FOLDER and os.access(place, os.W_OK)
         ),
-        "/tmp",  # noqa: S108
+        _ANY_NODES,
     )
     folder = f"{place}/runyard-mps-{os.getuid()}"
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
+        os.makedirs(folder, mode=0o700, exist_ok=True)
         status = os.lstat(folder)
     except OSError as error:
         raise NoMps(f"{folder}: {error.strerror}") from error
@@ -174,14 +175,14 @@ def _note(folder: str, pid: int, token: str) -> None:
         "agent_began": identity["pid_began"],
         "boot": identity["boot"],
     }
-    with open(f"{folder}/{_NOTE}", "w", encoding="utf-8") as file:  # noqa: PTH123
+    with open(f"{folder}/{_NOTE}", "w", encoding="utf-8") as file:
         json.dump(content, file)
 
 
 def _becomes_ready(folder: str, pid: int) -> bool:
     end = time.monotonic() + _READY_SECONDS
     while time.monotonic() < end:
-        if os.path.exists(f"{folder}/pipe/control"):  # noqa: PTH110
+        if os.path.exists(f"{folder}/pipe/control"):
             return True
         if processes.start_time(pid) is None:
             return False
@@ -191,7 +192,7 @@ def _becomes_ready(folder: str, pid: int) -> bool:
 
 def _said(folder: str) -> str:
     for name in ("said", "control.log"):
-        with contextlib.suppress(OSError), open(f"{folder}/log/{name}", errors="replace") as file:  # noqa: PTH123
+        with contextlib.suppress(OSError), open(f"{folder}/log/{name}", errors="replace") as file:
             lines = [line.strip() for line in file if line.strip()]
             if lines:
                 return lines[-1][:200]

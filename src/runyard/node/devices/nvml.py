@@ -63,20 +63,28 @@ class Driver:
 
     def uuids(self) -> list[str]:
         """Every GPU that may be used here, in the driver's order."""
-        count = ctypes.c_uint()
-        if self._library.nvmlDeviceGetCount_v2(ctypes.byref(count)) != _GOOD:
-            return []
-        devices = (self.device(str(index)) for index in range(count.value))
-        return [self._uuid(device) for device in devices if device is not None]
+        return [self._uuid(device) for device in self._usable()]
 
     def device(self, name: str) -> Any:
         """The GPU or MIG slice of this name (an index or a UUID); None if there is none."""
-        handle = ctypes.c_void_p()
         if name.isdecimal():
-            code = self._library.nvmlDeviceGetHandleByIndex_v2(int(name), ctypes.byref(handle))
-        else:
-            code = self._library.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(handle))
+            usable = self._usable()
+            return usable[int(name)] if int(name) < len(usable) else None
+        handle = ctypes.c_void_p()
+        code = self._library.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(handle))
         return handle if code == _GOOD else None
+
+    def _usable(self) -> list[Any]:
+        """As CUDA numbers them: from 0, without those of other jobs. NVML may count them, too, and
+        refuse them (NVML_ERROR_NO_PERMISSION)."""
+        count, usable = ctypes.c_uint(), []
+        self._library.nvmlDeviceGetCount_v2(ctypes.byref(count))
+        for index in range(count.value):
+            handle = ctypes.c_void_p()
+            code = self._library.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(handle))
+            if code == _GOOD:
+                usable.append(handle)
+        return usable
 
     def model(self, device: Any) -> str:
         """What it is: `NVIDIA H200`; empty where the driver does not tell."""

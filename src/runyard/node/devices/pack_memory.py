@@ -33,7 +33,7 @@ class PackMemory:
 
     def read(self) -> dict[str, Any] | None:
         """None where there is nothing, or nothing that we understand."""
-        with contextlib.suppress(OSError, ValueError), open(self._path, encoding="utf-8") as file:  # noqa: PTH123
+        with contextlib.suppress(OSError, ValueError), open(self._path, encoding="utf-8") as file:
             content = json.load(file)
             if isinstance(content, dict) and content.get("version") == _VERSION:
                 return content
@@ -43,10 +43,10 @@ class PackMemory:
         """A full disk, or a home that cannot be written, is no trouble: it is learnt again."""
         aside = f"{self._path}.{os.getpid()}"
         with contextlib.suppress(OSError):
-            os.makedirs(os.path.dirname(self._path), exist_ok=True)  # noqa: PTH103, PTH120
-            with open(aside, "w", encoding="utf-8") as file:  # noqa: PTH123
+            os.makedirs(os.path.dirname(self._path), exist_ok=True)
+            with open(aside, "w", encoding="utf-8") as file:
                 json.dump({"version": _VERSION, **learnt}, file)
-            os.replace(aside, self._path)  # noqa: PTH105
+            os.replace(aside, self._path)
 
 
 def program_of(words: Sequence[str]) -> tuple[str, Sequence[str]]:
@@ -63,7 +63,7 @@ def program_of(words: Sequence[str]) -> tuple[str, Sequence[str]]:
         if is_module and place + 1 < len(words):
             return words[place + 1], words[place + 2 :]
     first = next((word for word in words if "=" not in word), "program")
-    return os.path.basename(first) or "program", words[1:]  # noqa: PTH119
+    return os.path.basename(first) or "program", words[1:]
 
 
 def _split(line: str) -> list[str]:
@@ -74,4 +74,4 @@ def _split(line: str) -> list[str]:
 
 
 def _short(path: str) -> str:
-    return os.path.basename(path) if os.path.isabs(path) else os.path.normpath(path)  # noqa: PTH117, PTH119
+    return os.path.basename(path) if os.path.isabs(path) else os.path.normpath(path)

@@ -58,7 +58,7 @@ class RowCount:
     def _find(self) -> RecordFile | None:
         for path in files_of(self._folder, self._run_id)[-1:]:
             with contextlib.suppress(OSError):
-                if os.stat(path).st_mtime >= self._since - _CLOCKS:  # noqa: PTH116
+                if os.stat(path).st_mtime >= self._since - _CLOCKS:
                     return RecordFile(path)
         return None
 

@@ -56,9 +56,9 @@ class _Watched:
 
     def _look_at_gpus(self, pids: set[int], gpus: dict[str, Any]) -> None:
         held = {
-            name: sum(size for pid, size in told["processes"].items() if pid in pids)
-            for name, told in gpus.items()
-            if pids & told["processes"].keys() or name in self.gpus
+            name: sum(size for pid, size in usage["processes"].items() if pid in pids)
+            for name, usage in gpus.items()
+            if pids & usage["processes"].keys() or name in self.gpus
         }
         self.vram = held
         if not held:
@@ -168,8 +168,8 @@ class Sampler:
             is_next = self._often or watched is due
             watched.look(trees[watched.pid], gpus, exact=is_next and watched.pss.is_due())
         shown = {
-            name: {key: value for key, value in told.items() if key != "processes"}
-            for name, told in gpus.items()
+            name: {key: value for key, value in usage.items() if key != "processes"}
+            for name, usage in gpus.items()
         }
         attempts = {token: watched.usage() for token, watched in self._watched.items()}
         return {"at": time.time(), "attempts": attempts, "gpus": shown}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from runyard.node.attempt.trial_attempt import Attempt
     from runyard.node.system.loop import Loop
 
-_SOURCE = os.path.abspath(f"{os.path.dirname(__file__)}/../../..")  # noqa: PTH100, PTH120
+_SOURCE = os.path.abspath(f"{os.path.dirname(__file__)}/../../..")
 SAMPLER = (
     sys.executable, "-I", "-S", "-c",
     f"import sys; sys.path.insert(0, {_SOURCE!r}); "

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from runyard.proof import Question
     from runyard.trust import TlsBytes
 
-_PAUSES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
+_RECONNECT_PAUSES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 # A server that answers with its own trouble is there, and has enough to do.
-_PAUSES_IN_TROUBLE = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
+_SERVER_ERROR_PAUSES = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
 ANSWER_SECONDS = 30.0
 # How long what is left to tell may take at the end.
 DELIVERY_SECONDS = 30.0
@@ -307,7 +307,7 @@ class Channel:
         if self.trouble is None or self.trouble.path != path:
             self.trouble = Trouble(path)
         self.trouble.status, self.trouble.error = answer.status, answer.error
-        pause = _PAUSES_IN_TROUBLE[min(self.trouble.times, len(_PAUSES_IN_TROUBLE) - 1)]
+        pause = _SERVER_ERROR_PAUSES[min(self.trouble.times, len(_SERVER_ERROR_PAUSES) - 1)]
         self.trouble.times += 1
         if self._retry is None:
             self._retry = self._loop.after(pause, self._connect)
@@ -340,7 +340,7 @@ class Channel:
     def _wait_and_retry(self) -> None:
         if self.silent_since is None:
             self.silent_since = time.monotonic()
-        pause = _PAUSES[min(self._tries, len(_PAUSES) - 1)]
+        pause = _RECONNECT_PAUSES[min(self._tries, len(_RECONNECT_PAUSES) - 1)]
         self._tries += 1
         if self._tries > 1:
             self._place.is_silent()

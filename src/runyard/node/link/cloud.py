@@ -33,7 +33,7 @@ class Cloud:
         """Of each server elsewhere: who comes after a crash tells the one that it concerns."""
         host = self.url.partition("://")[2].replace("/", "_")
         spool = f"{home}/elsewhere/{host}"
-        os.makedirs(spool, mode=0o700, exist_ok=True)  # noqa: PTH103
+        os.makedirs(spool, mode=0o700, exist_ok=True)
         return spool
 
     def find(self) -> ServerAddress | None:
@@ -54,13 +54,13 @@ class Cloud:
         self.address.use(self.address.key)
         return is_handed
 
-    def is_opened(self, told: dict[str, Any]) -> None:
+    def is_opened(self, answer: dict[str, Any]) -> None:
         self.address = ServerAddress(
-            {"url": self.url, "key": told["key"], "hostname": ""}, "elsewhere"
+            {"url": self.url, "key": answer["key"], "hostname": ""}, "elsewhere"
         )
         self.address.is_elsewhere = True
-        self.address.use(told["key"])
-        self.our_key = told["ours"]
+        self.address.use(answer["key"])
+        self.our_key = answer["ours"]
 
     def note_end(self, is_good: bool, seconds: float) -> None:
         self.finished += is_good

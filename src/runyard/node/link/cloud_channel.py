@@ -144,20 +144,20 @@ class CloudChannel(Channel):
     def _ask(self, asked: dict[str, Any], on_told: Callable[[dict[str, Any]], None]) -> None:
         self._open += 1
 
-        def hear(told: dict[str, Any]) -> None:
+        def hear(answer: dict[str, Any]) -> None:
             self._open -= 1
-            on_told(told)
+            on_told(answer)
 
         self._requests.ask({"line": self._line, **asked}, hear)
 
     def _join(self, payload: Any, on_answer: OnAnswer) -> None:
         cloud = self._cloud
 
-        def hear(told: dict[str, Any]) -> None:
-            if "error" in told:
-                on_answer(_refusal(told["error"]))
+        def hear(answer: dict[str, Any]) -> None:
+            if "error" in answer:
+                on_answer(_refusal(answer["error"]))
                 return
-            cloud.is_opened(told["data"])
+            cloud.is_opened(answer["data"])
             if cloud.our_key is not None:
                 path = f"/api/sweeps/{cloud.our_key}/agents"
                 super(CloudChannel, self).post(path, payload, on_answer)
@@ -187,11 +187,11 @@ class CloudChannel(Channel):
             self._beat()
 
     def _create(self) -> None:
-        def hear(told: dict[str, Any]) -> None:
+        def hear(answer: dict[str, Any]) -> None:
             self._is_seeking = False
-            made = (told.get("data") or {}).get("createAgent") or {}
-            if "error" in told or not made.get("agent"):
-                self._refuse(told.get("error") or "the server did not take an agent")
+            made = (answer.get("data") or {}).get("createAgent") or {}
+            if "error" in answer or not made.get("agent"):
+                self._refuse(answer.get("error") or "the server did not take an agent")
                 return
             self._agent = made["agent"]["id"]
             if time.monotonic() < self._until:
@@ -214,12 +214,12 @@ class CloudChannel(Channel):
     ) -> None:
         """`then` hears the command that there is, if any, or what went wrong for good."""
 
-        def hear(told: dict[str, Any]) -> None:
-            if "error" in told:
-                then(None, told["error"] if told["is_final"] else None)
+        def hear(answer: dict[str, Any]) -> None:
+            if "error" in answer:
+                then(None, answer["error"] if answer["is_final"] else None)
                 return
             try:
-                commands = json.loads(told["data"]["agentHeartbeat"]["commands"] or "[]")
+                commands = json.loads(answer["data"]["agentHeartbeat"]["commands"] or "[]")
             except (LookupError, TypeError, ValueError):
                 commands = []
             then(commands[0] if commands else None, None)
@@ -249,17 +249,17 @@ class CloudChannel(Channel):
             else:
                 self._answer_claim({"do": "wait"})
 
-    def _hand_over(self, told: dict[str, Any]) -> None:
+    def _hand_over(self, trial: dict[str, Any]) -> None:
         if self._claim is None:
-            self._kept = told  # It was taken back: whoever asks next gets it.
+            self._kept = trial  # It was taken back: whoever asks next gets it.
             return
-        self._held, self._begun, self._is_announced = told, time.time(), False
-        self._answer_claim(told)
+        self._held, self._begun, self._is_announced = trial, time.time(), False
+        self._answer_claim(trial)
 
-    def _answer_claim(self, told: dict[str, Any]) -> None:
+    def _answer_claim(self, trial: dict[str, Any]) -> None:
         claim, self._claim = self._claim, None
         if claim is not None:
-            _answer_soon(self._loop, claim, told)
+            _answer_soon(self._loop, claim, trial)
 
     def _refuse(self, error: str) -> None:
         claim, self._claim = self._claim, None
@@ -350,7 +350,7 @@ class CloudChannel(Channel):
         self, run: str, exit_code: int | None, *, is_cut: bool, then: Callable[[], None]
     ) -> None:
         request = {"do": "stream", "run": run, "exit_code": exit_code, "is_cut": is_cut}
-        self._ask(request, lambda _told: then())
+        self._ask(request, lambda _answer: then())
 
 
 def _said(content: dict[str, Any]) -> Answer:

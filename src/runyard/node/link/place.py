@@ -40,18 +40,18 @@ RELAY = "RUNYARD_RELAY"
 def home_folder() -> str:
     """The state folder, as `home.locate` has it, with fewer files to load."""
     named = os.environ.get("RUNYARD_HOME") or "~/.runyard"
-    return os.path.abspath(os.path.expanduser(named))  # noqa: PTH100, PTH111
+    return os.path.abspath(os.path.expanduser(named))
 
 
 def moves(home: str) -> bool:
     """Whether the server is a job, and so is now here, now there."""
-    return os.path.exists(f"{home}/server-jobs.json")  # noqa: PTH110
+    return os.path.exists(f"{home}/server-jobs.json")
 
 
 def scheme(home: str) -> str:
     """Whether the server speaks plain HTTP or TLS."""
     try:
-        with open(f"{home}/server.json", encoding="utf-8") as file:  # noqa: PTH123
+        with open(f"{home}/server.json", encoding="utf-8") as file:
             return str(json.load(file)["url"]).partition("://")[0]
     except (OSError, ValueError, LookupError, TypeError):
         return "http"
@@ -141,7 +141,7 @@ class Place:
     def find(self) -> ServerAddress | None:
         """Where to connect to; None where nobody is, or nobody who may see the key."""
         try:
-            with open(f"{self._home}/server.json", encoding="utf-8") as file:  # noqa: PTH123
+            with open(f"{self._home}/server.json", encoding="utf-8") as file:
                 discovery = json.load(file)
             address = ServerAddress(discovery, self._here)
             address.use(self._handed)
@@ -180,7 +180,7 @@ class Place:
 
     def _through(self, address: ServerAddress) -> ServerAddress:
         """The server by way of the job's first node, which says where in a file of our own."""
-        with open(str(self._relay), encoding="utf-8") as file:  # noqa: PTH123
+        with open(str(self._relay), encoding="utf-8") as file:
             host, port = file.read().split()
         # TLS goes through the relay as it is: the server itself answers, under its one name.
         address.host, address.port, address.url = (

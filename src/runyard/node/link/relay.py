@@ -127,15 +127,15 @@ def main(words: list[str] | None = None) -> int:
     loop.on_signal(signal.SIGUSR2, lambda _number: None)
     parent = os.getppid()
     aside = f"{path}.{os.getpid()}"
-    with open(os.open(aside, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:  # noqa: PTH123
+    with open(os.open(aside, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
         file.write(f"{name} {port}\n")
-    os.replace(aside, path)  # noqa: PTH105
+    os.replace(aside, path)
     try:
         while not over and os.getppid() == parent:  # The job's script is gone: so are we.
             loop.turn(_LOOK_SECONDS)
     finally:
         with contextlib.suppress(OSError):
-            os.unlink(path)  # noqa: PTH108
+            os.unlink(path)
         relay.close()
     return 0
 
@@ -149,8 +149,9 @@ def _known_as() -> tuple[str, str]:
             if name:
                 address = socket.gethostbyname(name)
                 # A name that means the loopback here means this node to others.
-                return name, "0.0.0.0" if address.startswith("127.") else address  # noqa: S104
-    return socket.gethostname(), "0.0.0.0"  # noqa: S104
+                bound = "0.0.0.0" if address.startswith("127.") else address  # noqa: S104 - As below.
+                return name, bound
+    return socket.gethostname(), "0.0.0.0"  # noqa: S104 - Nodes are to reach it; it proves itself.
 
 
 def _open(address: str = LOOPBACK[0]) -> socket.socket:

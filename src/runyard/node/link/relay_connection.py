@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from runyard.trust import TlsBytes
 
 _AT_ONCE = 1 << 18
-_PAUSES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
+_RECONNECT_PAUSES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
 # A move takes seconds. Who waits longer is better off asking anew, which its client does by itself.
 _PATIENCE_SECONDS = 25.0
 # A stranger in the server's place may never answer.
@@ -111,7 +111,7 @@ class RelayConnection:
         if time.monotonic() >= self._until:
             self.close()
             return
-        pause = _PAUSES[min(self._tries, len(_PAUSES) - 1)]
+        pause = _RECONNECT_PAUSES[min(self._tries, len(_RECONNECT_PAUSES) - 1)]
         self._tries += 1
         self._loop.after(pause, self.begin)
 

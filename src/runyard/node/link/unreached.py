@@ -46,7 +46,7 @@ class Watch:
     def cancel(self) -> None:
         self._timer.cancel()
         with contextlib.suppress(OSError):
-            os.unlink(self._note)  # noqa: PTH108
+            os.unlink(self._note)
 
     @property
     def _note(self) -> str:
@@ -75,18 +75,18 @@ class Watch:
             "told_at": time.time(),
         }
         with contextlib.suppress(OSError):  # The folder may be what is missing here.
-            os.makedirs(os.path.dirname(self._note), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120
+            os.makedirs(os.path.dirname(self._note), mode=0o700, exist_ok=True)
             aside = f"{self._note}.{os.getpid()}"
-            with open(aside, "w", encoding="utf-8") as file:  # noqa: PTH123
+            with open(aside, "w", encoding="utf-8") as file:
                 json.dump(note, file)
-            os.replace(aside, self._note)  # noqa: PTH105
+            os.replace(aside, self._note)
 
 
 def explain(home: str) -> str:
     """Why the server does not answer here, and what to do about it, in one line."""
     here = socket.gethostname()
     try:
-        with open(f"{home}/server.json", encoding="utf-8") as file:  # noqa: PTH123
+        with open(f"{home}/server.json", encoding="utf-8") as file:
             discovery = json.load(file)
         url, listen, host = (
             str(discovery["url"]),

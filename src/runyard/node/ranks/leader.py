@@ -253,7 +253,7 @@ def _become(
     words = [*around, *own]
     port.hand_on()
     try:
-        os.execvp(words[0], words)  # noqa: S606
+        os.execvp(words[0], words)  # noqa: S606 - We become it.
     except OSError as error:
         print(f"runyard: {words[0]}: {error.strerror}", file=sys.stderr, flush=True)
         return 127
@@ -274,7 +274,7 @@ def _start(
         "hub": door.getsockname()[1],
         "batch": job.node or "",
     }
-    source = os.path.abspath(f"{os.path.dirname(__file__)}/../../..")  # noqa: PTH100, PTH120
+    source = os.path.abspath(f"{os.path.dirname(__file__)}/../../..")
     start = (
         f"import sys; sys.path.insert(0, {source!r}); "
         "from runyard.node.ranks.worker import main; sys.exit(main())"

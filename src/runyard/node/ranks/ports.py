@@ -99,7 +99,7 @@ def is_free(number: int) -> bool:
 def _quiet_range() -> tuple[int, int]:
     """Ports that the kernel does not give to outgoing connections."""
     with contextlib.suppress(OSError, ValueError):
-        with open("/proc/sys/net/ipv4/ip_local_port_range") as file:  # noqa: PTH123
+        with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
             low = int(file.read().split()[0])
         if low > _FIRST + 1000:
             return _FIRST, min(_LAST, low - 1)

@@ -49,7 +49,7 @@ def descendants(roots: Iterable[int]) -> dict[int, list[int]]:
     roots = list(roots)
     if not roots:
         return {}
-    if os.path.exists(f"/proc/self/task/{os.getpid()}/children"):  # noqa: PTH110
+    if os.path.exists(f"/proc/self/task/{os.getpid()}/children"):
         return {root: _grown([root], _children) for root in roots}
     parents = _by_parent()  # A kernel without lists of children: one pass over all processes.
     return {root: _grown([root], lambda pid: parents.get(pid, [])) for root in roots}
@@ -61,7 +61,7 @@ def grown(pids: Iterable[int]) -> list[int]:
 
 
 def is_called(pid: int, *names: str) -> bool:
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm") as file:  # noqa: PTH123
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm") as file:
         return file.read().strip() in names
     return False
 
@@ -75,8 +75,8 @@ def _grown(pids: list[int], children: Callable[[int], list[int]]) -> list[int]:
 def _children(pid: int) -> list[int]:
     children: list[int] = []
     with contextlib.suppress(OSError):
-        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
-            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children") as file:  # noqa: PTH123
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children") as file:
                 children += map(int, file.read().split())
     return children
 
@@ -84,7 +84,7 @@ def _children(pid: int) -> list[int]:
 def _by_parent() -> dict[int, list[int]]:
     children: dict[int, list[int]] = {}
     with contextlib.suppress(OSError):
-        for name in os.listdir("/proc"):  # noqa: PTH208
+        for name in os.listdir("/proc"):
             if name.isdecimal():
                 fields = _stat(int(name))
                 if fields:
@@ -121,7 +121,7 @@ def add_up(pids: Iterable[int], pss: Pss | None) -> Total:
 
 def _stat(pid: int) -> list[bytes]:
     """The fields of a process from its state on; none if it is gone."""
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
         return file.read().rpartition(b")")[2].split()
     return []
 
@@ -138,7 +138,7 @@ def _proportional(pid: int) -> int:
 
 def _lines(path: str, names: tuple[bytes, ...]) -> dict[bytes, int]:
     values: dict[bytes, int] = {}
-    with contextlib.suppress(OSError, ValueError, IndexError), open(path, "rb") as file:  # noqa: PTH123
+    with contextlib.suppress(OSError, ValueError, IndexError), open(path, "rb") as file:
         for line in file:
             if line.startswith(names):
                 words = line.split()
@@ -150,7 +150,7 @@ def _lines(path: str, names: tuple[bytes, ...]) -> dict[bytes, int]:
 
 def _moved(pid: int) -> tuple[int, int]:
     """Bytes from and to storage."""
-    with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/io", "rb") as file:  # noqa: PTH123
+    with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/io", "rb") as file:
         counters = dict(line.split(b": ") for line in file.read().splitlines())
         return int(counters.get(b"read_bytes", 0)), int(counters.get(b"write_bytes", 0))
     return 0, 0

@@ -34,10 +34,10 @@ _IDENTITY: dict[str, object] = {}
 def start_time(pid: int) -> str | None:
     """When a process began, in the kernel's own words; None if there is none."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+        with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
     except OSError:
-        return None if os.path.exists("/proc/self") else _start_time_by_ps(pid)  # noqa: PTH110
+        return None if os.path.exists("/proc/self") else _start_time_by_ps(pid)
     # A zombie has ended; only its number is still taken.
     return None if fields[0] in (b"Z", b"X") else fields[19].decode()
 
@@ -45,7 +45,7 @@ def start_time(pid: int) -> str | None:
 def age_of(pid: int) -> float:
     """For how many seconds a process has been there; 0 where the kernel does not say."""
     began = start_time(pid)
-    with contextlib.suppress(OSError, ValueError, TypeError), open("/proc/uptime") as file:  # noqa: PTH123
+    with contextlib.suppress(OSError, ValueError, TypeError), open("/proc/uptime") as file:
         ticks = float(began or "")
         return max(0.0, float(file.read().split()[0]) - ticks / os.sysconf("SC_CLK_TCK"))
     return 0.0
@@ -62,7 +62,7 @@ def _start_time_by_ps(pid: int) -> str | None:
 
 def boot_id() -> str:
     """Changes with every start of the machine; process numbers of another boot mean nothing."""
-    with contextlib.suppress(OSError), open("/proc/sys/kernel/random/boot_id") as file:  # noqa: PTH123
+    with contextlib.suppress(OSError), open("/proc/sys/kernel/random/boot_id") as file:
         return file.read().strip()
     return ""
 
@@ -82,7 +82,7 @@ def group_lives(group: int) -> bool:
         return False
     except PermissionError:
         return False  # The number is somebody else's now.
-    return any(_is_in(pid, group) for pid in _pids()) if os.path.exists("/proc/self") else True  # noqa: PTH110
+    return any(_is_in(pid, group) for pid in _pids()) if os.path.exists("/proc/self") else True
 
 
 def marked(tokens: Iterable[str], mark: str = MARK, *, ranks: bool = True) -> list[int]:
@@ -90,7 +90,7 @@ def marked(tokens: Iterable[str], mark: str = MARK, *, ranks: bool = True) -> li
     marks = [f"{mark}={token}".encode() for token in tokens]
     pids = []
     for pid in _pids():
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
             environ = file.read()
             if not ranks and RANK_MARK.encode() + b"=" in environ:
                 continue
@@ -131,7 +131,7 @@ def listens(group: int, token: str, number: int) -> bool:
 
 def has_handler(pid: int, number: int) -> bool:
     """Whether a process has a handler for a signal."""
-    with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/status") as file:  # noqa: PTH123
+    with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/status") as file:
         for line in file:
             if line.startswith("SigCgt:"):
                 return bool(int(line.split()[1], 16) >> (number - 1) & 1)
@@ -141,7 +141,7 @@ def has_handler(pid: int, number: int) -> bool:
 def _is_runtime(pid: int) -> bool:
     from runyard.schedulers.inside import STEP_PROGRAMS  # Not part of an agent's start.
 
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", "rb") as file:  # noqa: PTH123
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", "rb") as file:
         name = file.read().strip().lower()
         return name.startswith((*_RUNTIMES, *map(str.encode, STEP_PROGRAMS)))
     return False
@@ -150,7 +150,7 @@ def _is_runtime(pid: int) -> bool:
 def is_launcher(pid: int) -> bool:
     """Whether it only starts the program and hands signals on: a container's runtime, the
     scheduler's, or a process of ours."""
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
         return b"runyard.node." in file.read() or _is_runtime(pid)
     return False
 
@@ -165,7 +165,7 @@ def members(groups: Iterable[int], tokens: Iterable[str], mark: str = MARK) -> l
 
 def is_client(pid: int) -> bool:
     """Whether it is the wandb client's own process, which sends what the program has logged."""
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
         words = file.read().split(b"\0")
         return b"wandb-core" in words[0] or b"wandb-service" in words[0] or set(words) >= _CLIENT
     return False
@@ -223,7 +223,7 @@ def _is_still(group: int, began: str | None) -> bool:
 
 def _is_in(pid: int, group: int) -> bool:
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+        with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
     except OSError:
         return False
@@ -232,7 +232,7 @@ def _is_in(pid: int, group: int) -> bool:
 
 def _pids() -> Iterator[int]:
     try:
-        names = os.listdir("/proc")  # noqa: PTH208
+        names = os.listdir("/proc")
     except OSError:
         return
     yield from (int(name) for name in names if name.isdecimal())
@@ -311,7 +311,7 @@ def launch(
             raise
         why = error.strerror if isinstance(error, OSError) else str(error)
         missing = isinstance(error, FileNotFoundError)
-        where = f" in {folder}" if folder is not None and not os.path.isdir(folder) else ""  # noqa: PTH112
+        where = f" in {folder}" if folder is not None and not os.path.isdir(folder) else ""
         raise NotStarted(
             f"cannot start {words[0]!r}{where}: {why}", 127 if missing else 126
         ) from error

@@ -37,6 +37,6 @@ def _delays(pids: Iterable[int]) -> dict[str, int]:
         with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/task") as threads:
             for thread in threads:
                 path = f"{thread.path}/schedstat"
-                with contextlib.suppress(OSError, ValueError, IndexError), open(path, "rb") as file:  # noqa: PTH123
+                with contextlib.suppress(OSError, ValueError, IndexError), open(path, "rb") as file:
                     delays[path] = int(file.read().split()[1])
     return delays

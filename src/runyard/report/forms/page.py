@@ -48,7 +48,7 @@ figure{margin:0;min-width:0;overflow-x:auto}figure svg{display:block;width:100%;
 footer{color:var(--soft);font-size:13px;margin-top:20px}
 @media(max-width:520px){main{padding:20px 12px 48px}section{padding:14px}.wide{margin:0 -14px 10px;padding:0 14px}}
 @media print{section{break-inside:avoid}body{background:#fff}}
-"""  # noqa: E501
+"""  # noqa: E501 - Style sheets.
 
 
 def page(report: Report) -> str:

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from runyard.schedulers import commands
 from runyard.schedulers.errors import SchedulerError
-from runyard.schedulers.protocol import ANSWER_SECONDS, PATIENCE_SECONDS
+from runyard.schedulers.protocol import PATIENCE
 
 
 class Answer(commands.Answer):
@@ -33,8 +33,8 @@ def ask_xml(
     environ: Mapping[str, str],
     what: str,
     *,
-    patience: float = PATIENCE_SECONDS,
-    seconds: float = ANSWER_SECONDS,
+    patience: float = PATIENCE,
+    seconds: float = PATIENCE,
 ) -> ElementTree.Element:
     """The XML that a command prints; SchedulerError, which begins with `what`, if it fails."""
     answer = ask(words, environ=environ, patience=patience, seconds=seconds)
@@ -42,6 +42,6 @@ def ask_xml(
         raise answer.refused(what)
     try:
         # The master's own words, about the user's own jobs.
-        return ElementTree.fromstring(answer.output)  # noqa: S314
+        return ElementTree.fromstring(answer.output)  # noqa: S314 - Of qstat.
     except ElementTree.ParseError as error:
         raise SchedulerError(what, said=f"{words[0]} printed no XML: {error}") from error

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runyard.errors import ConfigError
@@ -13,7 +11,7 @@ from runyard.schedulers.gridengine.settings import SiteNames
 from runyard.schedulers.jobs import Header, Option
 
 if TYPE_CHECKING:
-    from runyard.config.request import Request
+    from runyard.schedulers.header_request import HeaderRequest, ScriptPlace
     from runyard.schedulers.resources import Ruled
 
 _MAIL = {"BEGIN": "b", "END": "e", "FAIL": "a", "REQUEUE": "a", "ALL": "bea", "NONE": "n"}
@@ -29,28 +27,18 @@ def job_name(text: str) -> str:
     return name if name[:1].isalpha() else f"j-{name}"
 
 
-def header(
-    name: str,
-    request: Request,
-    ruled: Ruled,
-    *,
-    form: str,
-    requeue: bool = False,
-    site: SiteNames | None = None,
-    more: Sequence[str] = (),
-) -> Header:
-    resources = request.resources
-    if form == "nodes" or (resources.nodes or 1) > 1 or (resources.tasks_per_node or 1) > 1:
+def header(wanted: HeaderRequest) -> Header:
+    resources, ruled, site = wanted.request.resources, wanted.ruled, wanted.profile.gridengine
+    if wanted.form == "nodes" or (resources.nodes or 1) > 1 or (resources.tasks_per_node or 1) > 1:
         raise ConfigError(
             "jobs of Grid Engine have one node and one task each, as far as runyard knows it",
             mend="leave out --nodes, --tasks-per-node and agents: {form: nodes}",
         )
-    site = site or SiteNames()
     slots = ruled.cpus or 1
     mail = "".join(_MAIL.get(event, "") for event in ruled.options.get("mail", "").split(","))
     named = {
-        "N": job_name(name),
-        "r": "y" if requeue else "n",
+        "N": job_name(wanted.name),
+        "r": "y" if wanted.requeue else "n",
         "P": ruled.account,
         "q": ruled.partition,
         "pe": None if slots == 1 else f"{site.cores} {slots}",
@@ -59,25 +47,23 @@ def header(
         "M": ruled.options.get("mail_to"),
     }
     options: list[Option] = [(option, value) for option, value in named.items() if value]
-    for word in (*more, *resources.extra):
+    for word in (*wanted.profile.submission.always, *wanted.more, *resources.extra):
         option, _, value = word.strip().lstrip("-").partition(" ")
         options.append((option, value or None))
     return Header(tuple(options))
 
 
-def header_lines(
-    header: Header, *, tasks: int | None, at_once: int | None, log: str | None, folder: Path | None
-) -> list[str]:
+def header_lines(header: Header, place: ScriptPlace) -> list[str]:
     options = list(header.options)
-    if tasks is not None:
-        options.append(("t", f"1-{tasks}"))
-        options += [] if at_once is None else [("tc", str(at_once))]
-    path = log or "/dev/null"
+    if place.tasks is not None:
+        options.append(("t", f"1-{place.tasks}"))
+        options += [] if place.at_once is None else [("tc", str(place.at_once))]
+    path = place.log or "/dev/null"
     for mark, variable in _IN_A_LOG.items():
         path = path.replace(mark, variable)
     options += [("o", path), ("j", "y")]
-    if folder is not None and WORDS.is_plain(folder):
-        options.append(("wd", str(folder)))
+    if place.folder is not None and WORDS.is_plain(place.folder):
+        options.append(("wd", str(place.folder)))
     return [f"#$ -{name}" if value is None else f"#$ -{name} {value}" for name, value in options]
 
 

@@ -45,7 +45,7 @@ class Job(JobEnvironment):
     def hosts(self) -> list[str]:
         """The nodes of a parallel job, the first one first."""
         # HOST SLOTS QUEUE CORES in each line.
-        with contextlib.suppress(OSError), open(self.environ.get("PE_HOSTFILE", "")) as file:  # noqa: PTH123
+        with contextlib.suppress(OSError), open(self.environ.get("PE_HOSTFILE", "")) as file:
             return list(dict.fromkeys(line.split()[0] for line in file if line.strip()))
         return [self.node] if self.node else []
 
@@ -105,7 +105,7 @@ def _queue(states: str, seconds: float) -> list[Element]:
     user = pwd.getpwuid(os.geteuid()).pw_name
     try:
         # The master's own words, about the user's own jobs.
-        answer = ElementTree.fromstring(  # noqa: S314
+        answer = ElementTree.fromstring(  # noqa: S314 - Of qstat.
             _ask(seconds, "qstat", "-u", user, "-s", states, "-r", "-xml")
         )
     except ElementTree.ParseError as error:

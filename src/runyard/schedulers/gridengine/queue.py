@@ -15,16 +15,14 @@ from runyard.schedulers.errors import NoAccounting
 from runyard.schedulers.gridengine.accounting import flush_seconds, records
 from runyard.schedulers.gridengine.commands import ask, ask_xml
 from runyard.schedulers.gridengine.states import read_letters
-from runyard.schedulers.jobs import JobState, Record, Tasks
-from runyard.schedulers.protocol import ANSWER_SECONDS, PATIENCE_SECONDS
+from runyard.schedulers.jobs import JobState, Record, Tasks, read_ranges
+from runyard.schedulers.protocol import PATIENCE
 from runyard.schedulers.states import State, state_named
 
 _AT_A_TIME = 500
 _LOOK_SECONDS = 0.5
 # The master writes a record in a moment of its own choosing.
 _MARGIN_SECONDS = 1.0
-# Grid Engine counts tasks in 32 bits.
-_RANGE = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?(?::(\d{1,10}))?")
 # What the commands say of a job that has ended or never was.
 _GONE = re.compile(r"does not exist|do not exist|already in deletion|registered .* for deletion")
 
@@ -46,11 +44,7 @@ class Row:
 
     def numbers(self) -> Iterator[range]:
         """The tasks by their numbers; 0 of a job that is no array."""
-        for piece in (self.spec or "0").split(","):
-            match = _RANGE.fullmatch(piece.strip())
-            if match is not None:
-                first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
-                yield range(first, last + 1, max(1, step))
+        return read_ranges(self.spec or "0")
 
     def tasks(self) -> Tasks:
         return Tasks(
@@ -75,8 +69,8 @@ def poll(
     ids: Iterable[str],
     environ: Mapping[str, str],
     *,
-    patience: float = PATIENCE_SECONDS,
-    seconds: float = ANSWER_SECONDS,
+    patience: float = PATIENCE,
+    seconds: float = PATIENCE,
 ) -> dict[str, JobState]:
     """How these jobs stand: `qstat` for the queue, the accounting file for what has ended."""
     wanted = list(dict.fromkeys(ids))
@@ -95,10 +89,7 @@ def poll(
 
 
 def ask_queue(
-    environ: Mapping[str, str],
-    *,
-    patience: float = PATIENCE_SECONDS,
-    seconds: float = ANSWER_SECONDS,
+    environ: Mapping[str, str], *, patience: float = PATIENCE, seconds: float = PATIENCE
 ) -> list[Row]:
     """One's own jobs that wait or run, and those of the finished that the master remembers."""
     words = ["qstat", "-u", pwd.getpwuid(os.geteuid()).pw_name, "-s", "prsz", "-r", "-xml"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from runyard.schedulers.gridengine import cell, queue, sending
@@ -15,15 +15,10 @@ from runyard.schedulers.gridengine.script_words import WORDS
 from runyard.schedulers.gridengine.states import read_reason
 from runyard.schedulers.jobs import Batch, Header, JobState, Reason, Record, Reply
 from runyard.schedulers.partitions import Partition
-from runyard.schedulers.protocol import ANSWER_SECONDS, PATIENCE_SECONDS, Notice, Scheduler
+from runyard.schedulers.protocol import PATIENCE, Notice, Scheduler, Sleep
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from runyard.clusters.profile import Profile
-    from runyard.config.request import Request
-    from runyard.schedulers.resources import Ruled
-    from runyard.schedulers.script_words import ScriptWords
+    from runyard.schedulers.header_request import HeaderRequest, ScriptPlace
 
 
 class GridEngine(Scheduler):
@@ -32,6 +27,7 @@ class GridEngine(Scheduler):
     name = "gridengine"
     title = "Grid Engine"
     has_queue = True
+    words = WORDS
     by_hand: ClassVar[Mapping[str, str]] = {
         "cancel": "`qdel {job}`",
         "log": "`qstat -j {job}` names its stdout_path_list while Grid Engine knows it",
@@ -50,41 +46,13 @@ class GridEngine(Scheduler):
     def cluster_name(self) -> str | None:
         return cell.cluster_name(self._environ)
 
-    @property
-    def words(self) -> ScriptWords:
-        return WORDS
-
-    def header(
-        self,
-        name: str,
-        request: Request,
-        profile: Profile,
-        ruled: Ruled,
-        *,
-        form: str,
-        agents: int,
-        grace: float,
-        signal: str = "USR2",
-        requeue: bool = False,
-        more: Sequence[str] = (),
-    ) -> Header:
+    def header(self, wanted: HeaderRequest) -> Header:
         # Signals before the end (`-notify`) go to every process of a job, and end those that do
         # not expect them: an agent knows the end by itself.
-        return headers.header(
-            name, request, ruled, form=form, requeue=requeue, site=profile.gridengine,
-            more=(*profile.submission.always, *more),
-        )  # fmt: skip
+        return headers.header(wanted)
 
-    def header_lines(
-        self,
-        header: Header,
-        *,
-        tasks: int | None = None,
-        at_once: int | None = None,
-        log: str | None,
-        folder: Path | None = None,
-    ) -> list[str]:
-        return headers.header_lines(header, tasks=tasks, at_once=at_once, log=log, folder=folder)
+    def header_lines(self, header: Header, place: ScriptPlace) -> list[str]:
+        return headers.header_lines(header, place)
 
     def describe(self, header: Header) -> str:
         return " ".join(f"-{name} {value or ''}".strip() for name, value in header.options[1:])
@@ -105,26 +73,15 @@ class GridEngine(Scheduler):
         return read_reason(word)
 
     def submit(
-        self,
-        batch: Batch,
-        *,
-        may_be_there: bool = False,
-        notice: Notice | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        self, batch: Batch, *, notice: Notice | None = None, sleep: Sleep = time.sleep
     ) -> Reply:
-        return sending.send(
-            batch, self._environ, may_be_there=may_be_there, notice=notice, sleep=sleep
-        )
+        return sending.send(batch, self._environ, notice=notice, sleep=sleep)
 
     def try_out(self, batch: Batch) -> Reply:
         return sending.try_out(batch, self._environ)
 
     def poll(
-        self,
-        ids: Iterable[str],
-        *,
-        patience: float = PATIENCE_SECONDS,
-        seconds: float = ANSWER_SECONDS,
+        self, ids: Iterable[str], *, patience: float = PATIENCE, seconds: float = PATIENCE
     ) -> dict[str, JobState]:
         return queue.poll(ids, self._environ, patience=patience, seconds=seconds)
 

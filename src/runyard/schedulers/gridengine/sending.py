@@ -69,7 +69,6 @@ def send(
     batch: Batch,
     environ: Mapping[str, str],
     *,
-    may_be_there: bool = False,
     notice: Notice | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Reply:
@@ -81,7 +80,7 @@ def send(
         lambda: _find(mark, inherited),
         lambda ids: Answer(0, _keep_first(ids, inherited), ""),
         Answer(1, "", "qstat: got no response"),
-        may_be_there=may_be_there,
+        may_be_there=batch.may_be_there,
         notice=notice,
         sleep=sleep,
     )

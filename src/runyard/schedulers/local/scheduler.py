@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from runyard.home import locate
@@ -17,7 +17,7 @@ from runyard.schedulers.errors import NoAccounting
 from runyard.schedulers.jobs import Batch, JobState, Record, Reply, Tasks
 from runyard.schedulers.local.job_folder import JobFolder
 from runyard.schedulers.partitions import Count, Partition
-from runyard.schedulers.protocol import ANSWER_SECONDS, PATIENCE_SECONDS, Notice, Scheduler
+from runyard.schedulers.protocol import PATIENCE, Notice, Scheduler, Sleep
 from runyard.schedulers.states import state_named
 
 _NOT_INHERITED = ("WANDB_API_KEY",)
@@ -46,18 +46,13 @@ class Local(Scheduler):
         return socket.gethostname()
 
     def submit(
-        self,
-        batch: Batch,
-        *,
-        may_be_there: bool = False,
-        notice: Notice | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        self, batch: Batch, *, notice: Notice | None = None, sleep: Sleep = time.sleep
     ) -> Reply:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (self._folder / "turn").open("a") as turn:
             fcntl.flock(turn, fcntl.LOCK_EX)
             mark = self._folder / f"key-{hashlib.sha256(batch.key.encode()).hexdigest()[:16]}"
-            if may_be_there and mark.is_symlink():
+            if batch.may_be_there and mark.is_symlink():
                 return Reply("taken", mark.readlink().name)
             job = self._make(batch)
             mark.unlink(missing_ok=True)
@@ -69,11 +64,7 @@ class Local(Scheduler):
         return Reply("taken", words="it would start at once")
 
     def poll(
-        self,
-        ids: Iterable[str],
-        *,
-        patience: float = PATIENCE_SECONDS,
-        seconds: float = ANSWER_SECONDS,
+        self, ids: Iterable[str], *, patience: float = PATIENCE, seconds: float = PATIENCE
     ) -> dict[str, JobState]:
         return {job_id: self._state(job_id) for job_id in ids}
 

@@ -32,16 +32,17 @@ def supervise(job: JobFolder) -> None:
             task = waiting.pop(0)
             running[task] = (_start(job, task), time.time(), None)
             job.write(task, TaskState("RUNNING", running[task][1]))
-        for task, (process, start, told) in list(running.items()):
+        for task, (process, start, cancelled_at) in list(running.items()):
             code = process.poll()
             if code is not None:
-                state = "COMPLETED" if code == 0 else "FAILED" if told is None else "CANCELLED"
+                ended = "FAILED" if cancelled_at is None else "CANCELLED"
+                state = "COMPLETED" if code == 0 else ended
                 job.write(task, TaskState(state, start, time.time()))
                 del running[task]
-            elif told is None and job.is_cancelled(task, "RUNNING"):
+            elif cancelled_at is None and job.is_cancelled(task, "RUNNING"):
                 running[task] = (process, start, time.monotonic())
                 _signal(process, signal.SIGTERM)
-            elif told is not None and time.monotonic() - told > _GRACE_SECONDS:
+            elif cancelled_at is not None and time.monotonic() - cancelled_at > _GRACE_SECONDS:
                 _signal(process, signal.SIGKILL)
         time.sleep(_LOOK_SECONDS)
 

@@ -10,6 +10,7 @@ from runyard.reading.units import read_whole
 from runyard.schedulers.errors import NoAccounting, SchedulerError
 from runyard.schedulers.jobs import Record
 from runyard.schedulers.slurm.commands import Answer, ask, for_reading
+from runyard.schedulers.slurm.queue import AT_A_TIME
 from runyard.schedulers.slurm.states import read_state
 from runyard.schedulers.slurm.values import read_cpu_time, read_size, read_time
 
@@ -18,7 +19,6 @@ _FIELDS = (
     "TotalCPU", "MaxRSS", "ReqMem", "AllocTRES", "NodeList", "Partition", "JobName", "Submit",
     "Account",
 )  # fmt: skip
-_AT_A_TIME = 500
 _SHARE_SECONDS = 60.0
 
 
@@ -30,12 +30,12 @@ def records(
 ) -> dict[str, list[Record]]:
     """What accounting knows of these jobs, by job; those that it lacks are left out."""
     wanted = list(dict.fromkeys(ids))
-    found: dict[str, list[Record]] = {}
-    for begin in range(0, len(wanted), _AT_A_TIME):
-        named = ",".join(wanted[begin : begin + _AT_A_TIME])
+    records: dict[str, list[Record]] = {}
+    for begin in range(0, len(wanted), AT_A_TIME):
+        named = ",".join(wanted[begin : begin + AT_A_TIME])
         for record in read_records(_sacct(["--jobs", named], environ, seconds)):
-            found.setdefault(record.job_id, []).append(record)
-    return found
+            records.setdefault(record.job_id, []).append(record)
+    return records
 
 
 def own_records(
@@ -50,7 +50,7 @@ def own_records(
 
 def read_records(text: str) -> list[Record]:
     """What sacct printed; a step's figures go to its job, and odd lines are left out."""
-    found: dict[str, Record] = {}
+    records: dict[str, Record] = {}
     for line in text.splitlines():
         parts = line.split("|")
         if len(parts) < len(_FIELDS):
@@ -58,12 +58,12 @@ def read_records(text: str) -> list[Record]:
         fields = dict(zip(_FIELDS, parts, strict=False))
         which, _, step = fields["JobID"].partition(".")
         if not step:
-            found[which] = _record(which, fields)
-        elif which in found:
-            peak, before = read_size(fields["MaxRSS"]), found[which].memory_peak
+            records[which] = _record(which, fields)
+        elif which in records:
+            peak, before = read_size(fields["MaxRSS"]), records[which].memory_peak
             if peak is not None:
-                found[which] = replace(found[which], memory_peak=max(peak, before or 0))
-    return list(found.values())
+                records[which] = replace(records[which], memory_peak=max(peak, before or 0))
+    return list(records.values())
 
 
 def _sacct(words: Sequence[str], environ: Mapping[str, str] | None, seconds: float) -> str:
@@ -84,28 +84,28 @@ def _why_not(answer: Answer) -> str:
     return f"sacct does not answer ({answer.words})"
 
 
-def _record(which: str, told: Mapping[str, str]) -> Record:
-    cpus = read_whole(told["AllocCPUS"]) or 0
-    nodes = _tres(told["AllocTRES"], "node") or 1
-    limit = read_whole(told["TimelimitRaw"])
+def _record(which: str, cells: Mapping[str, str]) -> Record:
+    cpus = read_whole(cells["AllocCPUS"]) or 0
+    nodes = _tres(cells["AllocTRES"], "node") or 1
+    limit = read_whole(cells["TimelimitRaw"])
     return Record(
         which=which,
-        name=told["JobName"],
-        account=told["Account"],
-        state=read_state(told["State"]),
-        exit_code=told["ExitCode"],
-        partition=told["Partition"],
-        nodes=told["NodeList"] if told["NodeList"] not in ("", "None assigned") else None,
-        submitted=read_time(told["Submit"]),
-        start=read_time(told["Start"]),
-        end=read_time(told["End"]),
-        seconds=float(read_whole(told["ElapsedRaw"]) or 0),
+        name=cells["JobName"],
+        account=cells["Account"],
+        state=read_state(cells["State"]),
+        exit_code=cells["ExitCode"],
+        partition=cells["Partition"],
+        nodes=cells["NodeList"] if cells["NodeList"] not in ("", "None assigned") else None,
+        submitted=read_time(cells["Submit"]),
+        start=read_time(cells["Start"]),
+        end=read_time(cells["End"]),
+        seconds=float(read_whole(cells["ElapsedRaw"]) or 0),
         limit=None if limit is None else limit * 60.0,
         cpus=cpus,
-        cpu_seconds=read_cpu_time(told["TotalCPU"]),
-        memory_asked=read_size(told["ReqMem"], cpus, nodes),
-        memory_peak=read_size(told["MaxRSS"]),
-        gpus=_tres(told["AllocTRES"], "gres/gpu"),
+        cpu_seconds=read_cpu_time(cells["TotalCPU"]),
+        memory_asked=read_size(cells["ReqMem"], cpus, nodes),
+        memory_peak=read_size(cells["MaxRSS"]),
+        gpus=_tres(cells["AllocTRES"], "gres/gpu"),
     )
 
 

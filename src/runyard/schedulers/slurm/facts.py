@@ -114,11 +114,11 @@ class SlurmFacts:
     @property
     def gpu_types(self) -> dict[str, int]:
         """Types of GPUs, and how many a node has at most."""
-        found: dict[str, int] = {}
+        types: dict[str, int] = {}
         for group in self.nodes:
             for name, count in group.gpus.items():
-                found[name] = max(count, found.get(name, 0))
-        return found
+                types[name] = max(count, types.get(name, 0))
+        return types
 
     def _setting(self, name: str) -> str | None:
         value = self.config.get(name, "")
@@ -132,25 +132,27 @@ def gather(ask: Ask, user: str) -> SlurmFacts:
         return SlurmFacts(troubles={"slurm": version.trouble or ""})
     troubles: dict[str, str] = {}
 
-    def told(name: str, *words: str) -> Answer:
+    def answer_of(name: str, *words: str) -> Answer:
         answer = ask(*words)
         if answer.trouble is not None:
             troubles[name] = answer.trouble
         return answer
 
-    config = read_config(told("config", "scontrol", "show", "config").text)
-    partitions = told("partitions", "scontrol", "--oneliner", "show", "partition")
-    groups = told("nodes", "sinfo", "--noheader", "--format=%P|%D|%c|%m|%G")
+    config = read_config(answer_of("config", "scontrol", "show", "config").text)
+    partitions = answer_of("partitions", "scontrol", "--oneliner", "show", "partition")
+    groups = answer_of("nodes", "sinfo", "--noheader", "--format=%P|%D|%c|%m|%G")
     has_accounting = _has_accounting(config)
     qos: tuple[Qos, ...] = ()
     accounts: tuple[str, ...] = ()
     if has_accounting:
-        listed = told(
+        listed = answer_of(
             "qos", "sacctmgr", "-nP", "show", "qos",
             "format=Name,MaxWall,MaxJobsPerUser,MaxSubmitJobsPerUser",
         )  # fmt: skip
         qos = tuple(read_qos(listed.text))
-        own = told("accounts", "sacctmgr", "-nP", "show", "assoc", f"user={user}", "format=Account")
+        own = answer_of(
+            "accounts", "sacctmgr", "-nP", "show", "assoc", f"user={user}", "format=Account"
+        )
         accounts = tuple(dict.fromkeys(own.text.split()))
     return SlurmFacts(
         version=_version(version, config),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runyard.schedulers.jobs import Header, Option
@@ -14,7 +13,7 @@ from runyard.schedulers.slurm.values import clock
 
 if TYPE_CHECKING:
     from runyard.clusters.profile import Profile
-    from runyard.config.request import Request
+    from runyard.schedulers.header_request import HeaderRequest, ScriptPlace
 
 # Slurm looks every minute for jobs that are to be told, and may tell them a minute too soon: in a
 # shorter job that would be most of it. The agent knows the end by itself anyway.
@@ -30,23 +29,11 @@ _GPUS = {"gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket"}
 _MEMORY = {"mem", "mem-per-cpu", "mem-per-gpu"}
 
 
-def header(
-    name: str,
-    request: Request,
-    profile: Profile,
-    ruled: Ruled,
-    *,
-    form: str,
-    agents: int,
-    grace: float,
-    signal: str = "USR2",
-    requeue: bool = False,
-    more: Sequence[str] = (),
-) -> Header:
-    resources = request.resources
-    nodes = agents if form == "nodes" else resources.nodes or 1
-    tasks = 1 if form == "nodes" else resources.tasks_per_node or 1
-    options: list[Option] = [("job-name", name)]
+def header(wanted: HeaderRequest) -> Header:
+    resources, profile, ruled = wanted.request.resources, wanted.profile, wanted.ruled
+    nodes = wanted.agents if wanted.form == "nodes" else resources.nodes or 1
+    tasks = 1 if wanted.form == "nodes" else resources.tasks_per_node or 1
+    options: list[Option] = [("job-name", wanted.name)]
 
     def add(option: str, value: object) -> None:
         if value is not None:
@@ -64,8 +51,9 @@ def header(
     options += _gpus(profile, ruled, tasks)
     options += _memory(profile, ruled, tasks)
     add("time", clock(ruled.time) if ruled.asks_time else None)
-    if grace >= 1 and ruled.time >= _SHORTEST_TOLD and "signal" not in profile.submission.forbidden:
-        add("signal", f"B:{signal}@{grace:.0f}")
+    takes_signal = "signal" not in profile.submission.forbidden
+    if wanted.grace >= 1 and ruled.time >= _SHORTEST_TOLD and takes_signal:
+        add("signal", f"B:{wanted.signal}@{wanted.grace:.0f}")
     if not profile.elasticity.requeue:
         options.append(("no-requeue", None))
     elif profile.elasticity.spot:
@@ -73,8 +61,9 @@ def header(
     add("open-mode", "append")
     add("mail-type", ruled.options.get("mail"))
     add("mail-user", ruled.options.get("mail_to"))
-    again = ("--requeue",) if requeue else ()
-    return put_together((*profile.submission.always, *more, *again, *resources.extra), options)
+    again = ("--requeue",) if wanted.requeue else ()
+    words = (*profile.submission.always, *wanted.more, *again, *resources.extra)
+    return put_together(words, options)
 
 
 def option_words(header: Header) -> list[str]:
@@ -82,16 +71,14 @@ def option_words(header: Header) -> list[str]:
     return [f"--{name}" if value is None else f"--{name}={value}" for name, value in header.options]
 
 
-def header_lines(
-    header: Header, *, tasks: int | None, at_once: int | None, log: str | None, folder: Path | None
-) -> list[str]:
+def header_lines(header: Header, place: ScriptPlace) -> list[str]:
     options = option_words(header)
-    if tasks is not None:
-        throttle = "" if at_once is None else f"%{at_once}"
-        options.insert(1, f"--array=1-{tasks}{throttle}")
-    options.append(f"--output={log or '/dev/null'}")
-    if folder is not None and WORDS.is_plain(folder):
-        options.append(f"--chdir={folder}")
+    if place.tasks is not None:
+        throttle = "" if place.at_once is None else f"%{place.at_once}"
+        options.insert(1, f"--array=1-{place.tasks}{throttle}")
+    options.append(f"--output={place.log or '/dev/null'}")
+    if place.folder is not None and WORDS.is_plain(place.folder):
+        options.append(f"--chdir={place.folder}")
     return [f"#SBATCH {_quoted(option)}" for option in options]
 
 

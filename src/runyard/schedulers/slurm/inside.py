@@ -95,14 +95,15 @@ class Job(JobEnvironment):
             from runyard.schedulers.slurm.job_ends import JobEnds
 
             named = os.environ.get("RUNYARD_HOME") or "~/.runyard"
-            home = os.path.abspath(os.path.expanduser(named))  # noqa: PTH100, PTH111
+            home = os.path.abspath(os.path.expanduser(named))
             self._ends = JobEnds(home, self.environ.get("SLURM_CLUSTER_NAME") or "slurm")
         row = self._ends.look(self.own_id or "")
         # Of a job that came back from the queue, an old answer has the end of its former start.
         if row is None or row.restarts != self.restarts:
             raise NotYet
         end = self._by_our_clock(row.start, row.end)
-        return JobTimes(end, is_pushed_out=row.preempted_at is not None)
+        limit = None if row.end is None or not row.start else row.end - row.start
+        return JobTimes(end, limit=limit, is_pushed_out=row.preempted_at is not None)
 
     @property
     def is_asking(self) -> bool:

@@ -119,7 +119,7 @@ class JobEnds:
         """Number, rows and time of the answer; the number is 0 where there is none."""
         try:
             # Opened, not only looked at: NFS then asks its server.
-            with open(self._file, encoding="utf-8") as file:  # noqa: PTH123
+            with open(self._file, encoding="utf-8") as file:
                 content = json.load(file)
                 written_at = os.fstat(file.fileno()).st_mtime
             rows = {name: Row(*values) for name, values in content["jobs"].items()}
@@ -131,7 +131,7 @@ class JobEnds:
         """Start squeue, if nobody else has the right to."""
         right = f"{self._file}.{self._number + 1}.{self._try}"
         try:
-            if not os.path.isdir(self._folder):  # noqa: PTH112
+            if not os.path.isdir(self._folder):
                 _make(self._folder)
             os.close(os.open(right, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
@@ -205,9 +205,9 @@ class JobEnds:
         try:
             # Who took us for dead, and asked, has the newer answer.
             if self._own_right is not None and self._content()[0] == self._number:
-                with open(new, "w", encoding="utf-8") as file:  # noqa: PTH123
+                with open(new, "w", encoding="utf-8") as file:
                     json.dump(content, file)
-                os.replace(new, self._file)  # noqa: PTH105
+                os.replace(new, self._file)
                 self._number += 1
                 self._right, self._try = None, 0
                 self._remove_rights()
@@ -222,9 +222,9 @@ class JobEnds:
 
     def _remove_rights(self) -> None:
         """Those for this answer, and those of the dead. One for the next number may be there."""
-        start = f"{os.path.basename(self._file)}."  # noqa: PTH119
+        start = f"{os.path.basename(self._file)}."
         with contextlib.suppress(OSError):
-            for name in os.listdir(self._folder):  # noqa: PTH208
+            for name in os.listdir(self._folder):
                 number = name[len(start) :].partition(".")[0]
                 if name.startswith(start) and number.isdecimal() and int(number) <= self._number:
                     _remove(f"{self._folder}/{name}")
@@ -251,14 +251,14 @@ def _time(word: str) -> float | None:
 def _age(path: str) -> float:
     """By two clocks. 0 where the file is gone."""
     with contextlib.suppress(OSError):
-        return time.time() - os.stat(path).st_mtime  # noqa: PTH116
+        return time.time() - os.stat(path).st_mtime
     return 0.0
 
 
 def _make(folder: str) -> None:
     # Of several that make it, one does. A state folder is never made here: it is not only this.
     with contextlib.suppress(FileExistsError):
-        os.mkdir(folder, mode=0o700)  # noqa: PTH102
+        os.mkdir(folder, mode=0o700)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -272,4 +272,4 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 def _remove(path: str) -> None:
     with contextlib.suppress(OSError):
-        os.unlink(path)  # noqa: PTH108
+        os.unlink(path)

@@ -35,29 +35,29 @@ def running_tasks(
 
 def read_figures(text: str) -> dict[str, tuple[float, int]]:
     """What sstat printed: CPU seconds and peak memory of each job, its steps summed up."""
-    found: dict[str, tuple[float, int]] = {}
+    figures: dict[str, tuple[float, int]] = {}
     for line in text.splitlines():
         parts = line.split("|")
         if len(parts) < 4:
             continue
         job = parts[0].partition(".")[0]
         tasks = read_whole(parts[3]) or 1
-        seconds, memory = found.get(job, (0.0, 0))
+        seconds, memory = figures.get(job, (0.0, 0))
         seconds += read_cpu_time(parts[1]) * tasks
-        found[job] = (seconds, memory + (read_size(parts[2]) or 0))
-    return found
+        figures[job] = (seconds, memory + (read_size(parts[2]) or 0))
+    return figures
 
 
 def _figures(ids: list[str], environ: Mapping[str, str]) -> dict[str, tuple[float, int]]:
-    found: dict[str, tuple[float, int]] = {}
+    figures: dict[str, tuple[float, int]] = {}
     for begin in range(0, len(ids), _AT_A_TIME):
         named = ",".join(ids[begin : begin + _AT_A_TIME])
         words = ["sstat", "--allsteps", "--noheader", "--parsable2", "--jobs", named]
         words.append("--format=JobID,AveCPU,MaxRSS,NTasks")
         # One that has just ended makes it an error; what it says of the others counts.
         answer = ask(words, environ=environ, patience=0.0, seconds=_SECONDS)
-        found |= read_figures(answer.output)
-    return found
+        figures |= read_figures(answer.output)
+    return figures
 
 
 def _task(parts: list[str], figures: tuple[float, int] | None) -> RunningTask:

@@ -50,7 +50,7 @@ def read_maintenances(text: str) -> list[Maintenance]:
         if "MAINT" in fields.get("Flags", "").split(",") and start and end:
             nodes = fields.get("Nodes", "")
             reservations.append(Maintenance(fields.get("ReservationName", ""), start, end, nodes))
-    return sorted(reservations, key=lambda one: one.start)
+    return sorted(reservations, key=lambda reservation: reservation.start)
 
 
 def mind_maintenance(

@@ -47,14 +47,14 @@ def read_partitions(
 ) -> list[Partition]:
     """From what sinfo and scontrol printed; `accounts` are the user's, None where not known."""
     rules_of = read_partition_rules(rules)
-    found: dict[str, Partition] = {}
+    partitions: dict[str, Partition] = {}
     for line in nodes.splitlines():
         cells = _cells(line)
         if cells is None:
             continue
         name = cells["Partition"].rstrip("*")
         rule = rules_of.get(name, {})
-        before = found.get(name) or Partition(
+        before = partitions.get(name) or Partition(
             name,
             is_default=cells["Partition"].endswith("*"),
             state=rule.get("State", "UP"),
@@ -63,11 +63,12 @@ def read_partitions(
             most_nodes=_whole(rule.get("MaxNodes", "")),
             denied=_denied(rule, accounts),
         )
-        found[name] = _with_node(before, cells)
+        partitions[name] = _with_node(before, cells)
     # sinfo goes by nodes and has no order of its own; the site's is that of its configuration.
     places = {name: place for place, name in enumerate(rules_of)}
     return sorted(
-        found.values(), key=lambda one: (not one.is_default, places.get(one.name, len(places)))
+        partitions.values(),
+        key=lambda each: (not each.is_default, places.get(each.name, len(places))),
     )
 
 
@@ -131,11 +132,11 @@ def _with_node(before: Partition, cells: Mapping[str, str]) -> Partition:
 def _cells(line: str) -> dict[str, str] | None:
     if len(line) < sum(width for _, width in _COLUMNS[:-1]):
         return None
-    found, begin = {}, 0
+    cells, begin = {}, 0
     for name, width in _COLUMNS:
-        found[name] = line[begin : begin + width].strip()
+        cells[name] = line[begin : begin + width].strip()
         begin += width
-    return found if found["Partition"] else None
+    return cells if cells["Partition"] else None
 
 
 def _denied(rule: Mapping[str, str], accounts: Iterable[str] | None) -> str | None:

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from runyard.schedulers.jobs import JobState, Tasks
-from runyard.schedulers.protocol import ANSWER_SECONDS, PATIENCE_SECONDS
+from runyard.schedulers.jobs import JobState, Tasks, read_ranges
+from runyard.schedulers.protocol import PATIENCE
 from runyard.schedulers.slurm.commands import Answer, ask, for_reading
 from runyard.schedulers.slurm.states import read_state
 from runyard.schedulers.slurm.values import read_time
 
 _FIELDS = "%F|%K|%T|%S|%e|%N|%r"
-# Slurm counts tasks in 32 bits.
-_RANGE = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?(?::(\d{1,10}))?")
-_AT_A_TIME = 500
+AT_A_TIME = 500
 
 
 def poll(
     ids: Iterable[str],
     environ: Mapping[str, str] | None = None,
     *,
-    patience: float = PATIENCE_SECONDS,
-    seconds: float = ANSWER_SECONDS,
+    patience: float = PATIENCE,
+    seconds: float = PATIENCE,
 ) -> dict[str, JobState]:
     """The state of these jobs, by one question to Slurm for all of them.
 
@@ -48,7 +45,7 @@ def read_states(wanted: Sequence[str], text: str) -> dict[str, JobState]:
         parts = line.split("|", 6)
         if len(parts) == 7 and parts[0] in tasks_of:
             tasks_of[parts[0]].append(_read_tasks(*parts))
-    return {one: JobState(one, tuple(tasks)) for one, tasks in tasks_of.items()}
+    return {job_id: JobState(job_id, tuple(tasks)) for job_id, tasks in tasks_of.items()}
 
 
 def cancel(
@@ -59,9 +56,9 @@ def cancel(
 ) -> None:
     """Cancel jobs, or tasks of arrays (123_4); those that have ended already are no error."""
     wanted = list(dict.fromkeys(ids))
-    for begin in range(0, len(wanted), _AT_A_TIME):
+    for begin in range(0, len(wanted), AT_A_TIME):
         states = ["--state=PENDING"] if only_waiting else []
-        some = wanted[begin : begin + _AT_A_TIME]
+        some = wanted[begin : begin + AT_A_TIME]
         answer = ask(["scancel", *states, *some], environ=environ)
         if not answer.is_good and not _is_gone(answer):
             raise answer.refused(f"Slurm does not cancel {', '.join(some[:5])}")
@@ -76,16 +73,8 @@ def change(command: str, ids: Iterable[str], environ: Mapping[str, str] | None =
 
 
 def count_tasks(spec: str) -> int:
-    """How many tasks an array's words stand for: 1-80%8, 3,5,7-9, 0-30:10."""
-    bare = spec.strip("[]").partition("%")[0]
-    total = 0
-    for piece in bare.split(","):
-        match = _RANGE.fullmatch(piece.strip())
-        if match is None:  # "1-5,..." is how a release that knows no other way cuts a long list.
-            continue
-        first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
-        total += max(0, (last - first) // max(1, step) + 1)
-    return max(1, total)
+    """How many tasks an array's words stand for."""
+    return max(1, sum(map(len, read_ranges(spec))))
 
 
 def _read_tasks(

@@ -173,14 +173,14 @@ def read_reason(text: str | None) -> Reason | None:
     return Reason(bare[:200], "Slurm says no more than that")
 
 
-def _limit(found: re.Match[str]) -> tuple[str, str]:
-    whose = {"Assoc": "your account", "QOS": "the QOS"}.get(found["whose"] or "", "the QOS")
-    one, many = next(
-        names for key, names in _THINGS.items() if found["what"].lower().startswith(key)
+def _limit(match: re.Match[str]) -> tuple[str, str]:
+    whose = {"Assoc": "your account", "QOS": "the QOS"}.get(match["whose"] or "", "the QOS")
+    singular, plural = next(
+        names for key, names in _THINGS.items() if match["what"].lower().startswith(key)
     )
-    of, spent = found["of"], found["spent"]
-    more = f"{one} hours" if spent else many.partition(" ")[2]
-    if found["how"] == "Min":
+    of, spent = match["of"], match["spent"]
+    more = f"{singular} hours" if spent else plural.partition(" ")[2]
+    if match["how"] == "Min":
         return f"it asks for less than {whose} demands ({more})", "submit it again with more"
     if of in ("PerJob", "PerNode"):
         where = " on a node" if of == "PerNode" else ""
@@ -191,7 +191,7 @@ def _limit(found: re.Match[str]) -> tuple[str, str]:
     if spent is not None:
         return f"{whose} has used up its {more}", "`runyard clusters usage` shows what is left"
     if of == "PerUser":
-        return (f"you already use as {many} as {whose} allows; it starts when one of your jobs "
+        return (f"you already use as {plural} as {whose} allows; it starts when one of your jobs "
                 "ends", "")  # fmt: skip
     who = "your account" if of == "PerAccount" else whose
-    return f"{who} already uses as {many} as it may; it starts when some job of it ends", ""
+    return f"{who} already uses as {plural} as it may; it starts when some job of it ends", ""

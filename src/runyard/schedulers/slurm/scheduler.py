@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from runyard.schedulers.jobs import Batch, Header, JobState, Reason, Record, Reply, RunningTask
 from runyard.schedulers.partitions import Partition
-from runyard.schedulers.protocol import ANSWER_SECONDS, PATIENCE_SECONDS, Notice, Scheduler
+from runyard.schedulers.protocol import PATIENCE, Notice, Scheduler, Sleep
 from runyard.schedulers.slurm import allocations, queue, sending
 from runyard.schedulers.slurm import header as headers
 from runyard.schedulers.slurm.commands import Answer, find_slurm
@@ -21,14 +21,10 @@ from runyard.schedulers.slurm.settings import LOCAL_FOLDER
 from runyard.schedulers.slurm.variables import clean_environment, with_shell_options
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from runyard.clusters.asking import Ask
-    from runyard.clusters.profile import Profile
     from runyard.config.request import Request
     from runyard.schedulers.doctor import Doctor
-    from runyard.schedulers.resources import Ruled
-    from runyard.schedulers.script_words import ScriptWords
+    from runyard.schedulers.header_request import HeaderRequest, ScriptPlace
 
 
 class Slurm(Scheduler):
@@ -37,6 +33,7 @@ class Slurm(Scheduler):
     name = "slurm"
     title = "Slurm"
     has_queue = True
+    words = WORDS
     local_folder = LOCAL_FOLDER
     by_hand: ClassVar[Mapping[str, str]] = {
         "cancel": "`scancel {job}`",
@@ -56,39 +53,11 @@ class Slurm(Scheduler):
     def cluster_name(self) -> str | None:
         return cluster_name(self._environ)
 
-    @property
-    def words(self) -> ScriptWords:
-        return WORDS
+    def header(self, wanted: HeaderRequest) -> Header:
+        return headers.header(wanted)
 
-    def header(
-        self,
-        name: str,
-        request: Request,
-        profile: Profile,
-        ruled: Ruled,
-        *,
-        form: str,
-        agents: int,
-        grace: float,
-        signal: str = "USR2",
-        requeue: bool = False,
-        more: Sequence[str] = (),
-    ) -> Header:
-        return headers.header(
-            name, request, profile, ruled, form=form, agents=agents, grace=grace, signal=signal,
-            requeue=requeue, more=more,
-        )  # fmt: skip
-
-    def header_lines(
-        self,
-        header: Header,
-        *,
-        tasks: int | None = None,
-        at_once: int | None = None,
-        log: str | None,
-        folder: Path | None = None,
-    ) -> list[str]:
-        return headers.header_lines(header, tasks=tasks, at_once=at_once, log=log, folder=folder)
+    def header_lines(self, header: Header, place: ScriptPlace) -> list[str]:
+        return headers.header_lines(header, place)
 
     def describe(self, header: Header) -> str:
         words = headers.option_words(header)
@@ -98,19 +67,14 @@ class Slurm(Scheduler):
         return headers.renumber(text, tasks)
 
     def submit(
-        self,
-        batch: Batch,
-        *,
-        may_be_there: bool = False,
-        notice: Notice | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        self, batch: Batch, *, notice: Notice | None = None, sleep: Sleep = time.sleep
     ) -> Reply:
         answer = sending.send(
             batch.text,
             batch.key,
             options=_options(batch),
             environ=self._inherited(batch),
-            may_be_there=may_be_there,
+            may_be_there=batch.may_be_there,
             notice=notice,
             sleep=sleep,
         )
@@ -121,11 +85,7 @@ class Slurm(Scheduler):
         return _reply(answer, batch)
 
     def poll(
-        self,
-        ids: Iterable[str],
-        *,
-        patience: float = PATIENCE_SECONDS,
-        seconds: float = ANSWER_SECONDS,
+        self, ids: Iterable[str], *, patience: float = PATIENCE, seconds: float = PATIENCE
     ) -> dict[str, JobState]:
         return queue.poll(ids, self._environ, patience=patience, seconds=seconds)
 
@@ -134,9 +94,9 @@ class Slurm(Scheduler):
 
     def records(self, ids: Iterable[str], *, seconds: float = 30.0) -> dict[str, list[Record]]:
         # Seldom needed, and felt at every start.
-        from runyard.schedulers.slurm.accounting import records
+        from runyard.schedulers.slurm import accounting
 
-        return records(ids, self._environ, seconds=seconds)
+        return accounting.records(ids, self._environ, seconds=seconds)
 
     def partitions(self) -> list[Partition]:
         from runyard.schedulers.slurm.partitions import list_partitions
@@ -161,9 +121,9 @@ class Slurm(Scheduler):
         return read_reason(word)
 
     def own_records(self, since: float, *, seconds: float = 30.0) -> list[Record]:
-        from runyard.schedulers.slurm.accounting import own_records
+        from runyard.schedulers.slurm import accounting
 
-        return own_records(since, self._environ, seconds=seconds)
+        return accounting.own_records(since, self._environ, seconds=seconds)
 
     def running_tasks(self, only: Iterable[str] | None = None) -> list[RunningTask]:
         from runyard.schedulers.slurm.live_usage import running_tasks
@@ -171,9 +131,9 @@ class Slurm(Scheduler):
         return running_tasks(self._environ, only=only)
 
     def fair_shares(self) -> dict[str, float]:
-        from runyard.schedulers.slurm.accounting import fair_shares
+        from runyard.schedulers.slurm import accounting
 
-        return fair_shares(self._environ)
+        return accounting.fair_shares(self._environ)
 
     def nodes_of(self, partition: str | None) -> tuple[list[str], list[str]]:
         from runyard.schedulers.slurm.partitions import nodes_of

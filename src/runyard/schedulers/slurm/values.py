@@ -68,12 +68,12 @@ def read_fields(line: str) -> dict[str, str]:
 
 def read_gres(text: str) -> dict[str, int]:
     """GPUs in Slurm's list of resources: `gpu:a100:4(S:0-1),gpu:a100_1g.5gb:7,nvme:1`."""
-    found: dict[str, int] = {}
+    gpus: dict[str, int] = {}
     for resource in re.sub(r"\([^()]*\)", "", text).split(","):
         parts = resource.split(":")
         if parts[0] != "gpu":
             continue
         count = read_whole(parts[-1]) if len(parts) > 1 else 1
         kind = "" if count is not None and len(parts) < 3 else parts[1]
-        found[kind] = found.get(kind, 0) + (1 if count is None else count)
-    return found
+        gpus[kind] = gpus.get(kind, 0) + (1 if count is None else count)
+    return gpus

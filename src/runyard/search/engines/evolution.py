@@ -31,7 +31,7 @@ class EvolutionEngine:
         self.seed = seed
         self.taken = Taken(self.coordinates)
         self.restarts = 0
-        self.told: list[tuple[Point, float]] = []
+        self.results: list[tuple[Point, float]] = []
         self.waiting: list[tuple[Point, float]] = []
         self.population = 4 + int(3 * np.log(max(1, self.coordinates.count)))
         self.strategy: CMA | None = None
@@ -66,7 +66,7 @@ class EvolutionEngine:
                 self.waiting = []
 
     def tell(self, generation: list[tuple[Point, float]]) -> None:
-        self.told = [*self.told, *generation][-RECENT * self.population :]
+        self.results = [*self.results, *generation][-RECENT * self.population :]
         if self.strategy is None:
             return
         try:
@@ -96,7 +96,7 @@ class EvolutionEngine:
             self.strategy.reseed_rng(int(rng.integers(2**32 - 1)))
             with np.errstate(all="ignore"):
                 row[self.numeric] = np.clip(np.nan_to_num(self.strategy.ask(), nan=0.5), 0, 1)
-        good = sorted(self.told, key=lambda pair: pair[1])[: (len(self.told) + 1) // 2]
+        good = sorted(self.results, key=lambda pair: pair[1])[: (len(self.results) + 1) // 2]
         for leaf in np.flatnonzero(self.coordinates.is_categorical).tolist():
             weights = np.ones(self.coordinates.categories[leaf])
             for point, _ in good:

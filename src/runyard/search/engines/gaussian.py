@@ -3,7 +3,9 @@
 The squared distance of two points is the sum, over coordinates, of the squared difference (for a
 number) or 1 if they differ (for a category), each divided by its squared length scale. A kernel of
 a single coordinate lets the model learn the effect of one parameter from all points, whatever
-their other parameters are. The likelihood decides how much each part counts.
+their other parameters are. The likelihood decides how much each part counts, and whether the
+length scales belong to the parameters or to directions across them: along a narrow valley that
+several parameters form together, no parameter alone is short or long.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ class Kernel:
     scale: float  # variance of the function's part over all coordinates
     single_scale: float  # variance of its parts over single coordinates, together
     noise: float  # variance of what is measured about it
+    directions: Array | None = None  # of the lengths, among the numbers; None: the parameters
 
     @property
     def variance(self) -> float:
@@ -57,11 +60,23 @@ class Pairs:
     roots: Array
 
 
-def pairs_of(x: Array, is_categorical: NDArray[np.bool_]) -> Pairs:
+def pairs_of(x: Array, is_categorical: NDArray[np.bool_], directions: Array | None = None) -> Pairs:
     first, second = np.triu_indices(len(x), 1)
     apart = np.abs(x[first] - x[second]).T.copy()
     apart[is_categorical] = apart[is_categorical] != 0
-    return Pairs(len(x), first, second, apart * apart, apart)
+    along = turned(x, is_categorical, directions)
+    squares = (along[first] - along[second]).T ** 2
+    squares[is_categorical] = apart[is_categorical]
+    return Pairs(len(x), first, second, squares, apart)
+
+
+def turned(x: Array, is_categorical: NDArray[np.bool_], directions: Array | None) -> Array:
+    """Points whose numbers are measured along the directions."""
+    if directions is None:
+        return x
+    rows: Array = x.copy()
+    rows[:, ~is_categorical] = x[:, ~is_categorical] @ directions
+    return rows
 
 
 def prior_of(is_categorical: NDArray[np.bool_]) -> tuple[Array, Array]:
@@ -82,39 +97,57 @@ def prior_of(is_categorical: NDArray[np.bool_]) -> tuple[Array, Array]:
     return middle, spread
 
 
-def kernel_of(logs: Array) -> Kernel:
+def kernel_of(logs: Array, directions: Array | None = None) -> Kernel:
     values = np.exp(logs)
     half = (len(logs) - 3) // 2
     scale, single_scale, noise = values[-3:].tolist()
-    return Kernel(values[:half], values[half:-3], scale, single_scale, noise)
+    return Kernel(values[:half], values[half:-3], scale, single_scale, noise, directions)
 
 
 def fit_kernel(x: Array, y: Array, is_categorical: NDArray[np.bool_]) -> Kernel:
-    """The most probable kernel, from two starts; that of the prior if the data says nothing."""
+    """The more probable of two kernels: along the parameters, and along the steepest directions."""
+    kernel, lowest = most_probable(x, y, is_categorical, None)
+    directions = steepest(Posterior(kernel, x, y, x[:0], is_categorical))
+    if directions is None:
+        return kernel
+    other, surprise_of_other = most_probable(x, y, is_categorical, directions)
+    return other if surprise_of_other < lowest else kernel
+
+
+def steepest(posterior: Posterior) -> Array | None:
+    """Directions at right angles, by how much the mean changes along them at the known points."""
+    numeric = ~posterior.is_categorical
+    if numeric.sum() < 2:
+        return None
+    slopes = np.array([posterior.slopes(row)[2][numeric] for row in posterior.x])
+    return np.asarray(np.linalg.eigh(slopes.T @ slopes)[1])
+
+
+def most_probable(
+    x: Array, y: Array, is_categorical: NDArray[np.bool_], directions: Array | None
+) -> tuple[Kernel, float]:
+    """A kernel and the negative log of its probability; the prior's if the data says nothing."""
     from scipy.optimize import minimize
 
     middle, spread = prior_of(is_categorical)
-    pairs = pairs_of(x, is_categorical)
+    pairs = pairs_of(x, is_categorical, directions)
     dimensions = len(is_categorical)
     least, most = middle - 5 * spread, middle + 5 * spread
     least[:dimensions] = middle[:dimensions] + np.log(SHORTEST)
     least[dimensions:-3] = middle[dimensions:-3] + np.log(SHORTEST_SINGLE)
     least[-1], most[-1] = np.log(SMALLEST_NOISE), np.log(LARGEST_NOISE)
-    shorter = middle - np.where(np.arange(len(middle)) < len(middle) - 3, 1.0, 0.0)
-    best, lowest = middle, np.inf
-    for start in (middle, shorter):
-        result = minimize(
-            surprise,
-            start,
-            args=(pairs, y, middle, spread),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=list(zip(least, most, strict=True)),
-            options={"maxiter": FIT_STEPS, "maxfun": 2 * FIT_STEPS},
-        )
-        if np.isfinite(result.fun) and result.fun < lowest:
-            best, lowest = result.x, float(result.fun)
-    return kernel_of(best)
+    result = minimize(
+        surprise,
+        middle,
+        args=(pairs, y, middle, spread),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=list(zip(least, most, strict=True)),
+        options={"maxiter": FIT_STEPS, "maxfun": 2 * FIT_STEPS},
+    )
+    if not np.isfinite(result.fun):
+        return kernel_of(middle, directions), np.inf
+    return kernel_of(result.x, directions), float(result.fun)
 
 
 def surprise(
@@ -182,6 +215,7 @@ class Posterior:
         self.kernel = kernel
         self.is_categorical = is_categorical
         self.x = np.vstack([x, pending])
+        self.turned = turned(self.x, is_categorical, kernel.directions)
         self.weights = 1.0 / kernel.lengths**2
         self.single_rates = ROOT5 / kernel.single_lengths
         self.each = kernel.single_scale / max(1, len(is_categorical))
@@ -216,8 +250,9 @@ class Posterior:
 
     def squares(self, rows: Array) -> Array:
         numeric = ~self.is_categorical
+        rows = turned(rows, self.is_categorical, self.kernel.directions)
         a = rows[:, numeric] * np.sqrt(self.weights[numeric])
-        b = self.x[:, numeric] * np.sqrt(self.weights[numeric])
+        b = self.turned[:, numeric] * np.sqrt(self.weights[numeric])
         total = (a * a).sum(1)[:, None] + (b * b).sum(1)[None] - 2 * a @ b.T
         for leaf in np.flatnonzero(self.is_categorical):
             total += self.weights[leaf] * (rows[:, leaf][:, None] != self.x[:, leaf][None])
@@ -238,7 +273,11 @@ class Posterior:
         decay = np.exp(-root)
         cross = self.kernel.scale * (1 + root + root * root / 3) * decay
         steep = -self.kernel.scale * 5 / 3 * (1 + root) * decay
-        along = steep[:, None] * apart * self.weights[None]
+        along = turned(row[None], self.is_categorical, self.kernel.directions) - self.turned
+        along *= steep[:, None] * self.weights[None]
+        if self.kernel.directions is not None:
+            numeric = ~self.is_categorical
+            along[:, numeric] = along[:, numeric] @ self.kernel.directions.T
         size = np.where(self.is_categorical[None], apart != 0, np.abs(apart))
         roots = size * self.single_rates[None]
         decays = self.each * np.exp(-roots)

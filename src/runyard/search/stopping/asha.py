@@ -15,9 +15,7 @@ import math
 from collections.abc import Sequence
 
 from runyard.search.early_terminate import Asha
-from runyard.search.stopping.decision import Decision, Ranks
-
-LONGEST = 10**15
+from runyard.search.stopping.decision import LONGEST, Decision, Ranks
 
 
 def rungs_of(rule: Asha) -> list[int]:

@@ -7,6 +7,8 @@ import enum
 from collections.abc import Sequence
 from typing import Protocol
 
+LONGEST = 10**15  # no run logs more often
+
 
 class Decision(enum.Enum):
     GO_ON = "go on"

@@ -12,10 +12,9 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 
 from runyard.search.early_terminate import Hyperband
-from runyard.search.stopping.decision import Decision, Ranks
+from runyard.search.stopping.decision import LONGEST, Decision, Ranks
 
 BANDS = 100
-LONGEST = 10**15  # no run logs more often
 
 
 def bands_of(rule: Hyperband) -> list[int]:

@@ -89,13 +89,13 @@ def _users(connection: sqlite3.Connection, artifact: int, caller: Caller) -> lis
 
 
 def _with_role(connection: sqlite3.Connection, run: int, role: str) -> list[Row]:
-    found: list[Row] = []
+    versions: list[Row] = []
     after = 0
     while some := artifacts.of_run(connection, run, role, after=after, limit=_PAGE):
         rows = (artifacts.by_key(connection, each["artifact"]) for each in some)
-        found += [row for row in rows if row is not None]
+        versions += [row for row in rows if row is not None]
         after = some[-1]["key"]
-    return found
+    return versions
 
 
 def _describe(connection: sqlite3.Connection, row: Row, caller: Caller) -> dict[str, Any]:

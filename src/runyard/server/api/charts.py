@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from runyard.server.history.columns import Numbers
-from runyard.server.history.history import EVENTS, HISTORY
+from runyard.server.history.history import STREAMS
 from runyard.server.history.reading.curves import Curve, GroupCurve, combine, read_named_curves
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, tracker_of
@@ -36,7 +36,6 @@ from runyard.server.runs import projects
 api = Endpoints("live")
 
 _MOST_POINTS, _MOST_RUNS, _MOST_METRICS = 100_000, 20_000, 200
-_STREAMS = {"history": HISTORY, "events": EVENTS}
 
 
 @dataclass
@@ -72,7 +71,7 @@ async def curves(request: Request) -> Response:
 
 async def _question(request: Request) -> CurvesQuestion:
     question = await arguments.read(request, CurvesQuestion)
-    if question.stream not in _STREAMS:
+    if question.stream not in STREAMS:
         raise HttpError(400, "stream is `history` or `events`")
     if question.range is not None and len(question.range) != 2:
         raise HttpError(400, "range is a pair of numbers")
@@ -93,7 +92,7 @@ def _packed(
     runs = _own_runs(connection, project, wanted)
     span = None if asked.range is None else (asked.range[0], asked.range[1])
     named = read_named_curves(
-        connection, runs, _STREAMS[asked.stream], asked.metrics, asked.points, asked.x, span
+        connection, runs, STREAMS[asked.stream], asked.metrics, asked.points, asked.x, span
     )
     packing = Packing()
     with np.errstate(over="ignore"):  # What float32 cannot hold is drawn as infinite.
@@ -103,15 +102,15 @@ def _packed(
 
 
 def _pack_metric(
-    packing: Packing, name: str, its: dict[int, Curve], runs: list[int], asked: CurvesQuestion
+    packing: Packing, name: str, curves: dict[int, Curve], runs: list[int], asked: CurvesQuestion
 ) -> None:
     if asked.groups is None:
         for run in runs:
-            if run in its:
-                packing.add_run(name, run, its.pop(run))
+            if run in curves:
+                packing.add_run(name, run, curves.pop(run))
         return
     for number, group in enumerate(asked.groups):
-        mean = combine((its[run] for run in group if run in its), asked.points)
+        mean = combine((curves[run] for run in group if run in curves), asked.points)
         if mean is not None:
             packing.add_group(name, number, mean)
 

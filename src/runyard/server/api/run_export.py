@@ -11,7 +11,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from runyard.server.history.history import EVENTS, HISTORY, count_rows, read_rows
+from runyard.server.history.history import EVENTS, HISTORY, STREAMS, count_rows, read_rows
 from runyard.server.http import arguments
 from runyard.server.http.access import readable_run
 from runyard.server.http.answers import HttpError, answer
@@ -24,7 +24,6 @@ from runyard.shapes.runs import Lines, Record
 
 api = Endpoints("runs")
 
-_STREAMS = {"history": HISTORY, "events": EVENTS}
 _PAGE_LINES, _PAGE_BYTES = 5_000, 4 << 20
 _COLUMNS = (
     "id", "name", "entity", "state", "exit_code", "config", "summary", "notes", "group",
@@ -48,7 +47,7 @@ async def lines(request: Request) -> Response:
     """
     row = await readable_run(request)
     stream = request.path_params["stream"]
-    if stream not in (*_STREAMS, "output"):
+    if stream not in (*STREAMS, "output"):
         raise HttpError(404, f"there is no stream {stream!r}")
     after = arguments.number(request, "after") or 0
     tracker: Tracker = request.app.state.tracker
@@ -90,7 +89,7 @@ def _read(
 ) -> Iterator[tuple[int, str]]:
     if stream == "output":
         return itertools.islice(enumerate(lines_of(connection, run)), after, None)
-    number = _STREAMS[stream]
+    number = STREAMS[stream]
     near = read_rows(connection, run, number, after, after + _PAGE_LINES)
     first = next(near, None)
     if first is None:  # A gap, or the end.

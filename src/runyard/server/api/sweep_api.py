@@ -114,10 +114,10 @@ async def create_sweep(request: Request) -> Response:
     return answer({**sweep, "warnings": _problems(file.warnings)})
 
 
-def _problems(found: Iterable[problems.Problem]) -> list[Problem]:
+def _problems(listed: Iterable[problems.Problem]) -> list[Problem]:
     return [
         {"path": list(problem.path), "message": problem.message, "mend": problem.mend}
-        for problem in found
+        for problem in listed
     ]
 
 

@@ -17,7 +17,7 @@ from runyard.server.sweeps.policy.estimates import eta_seconds, seconds_left, tr
 from runyard.server.sweeps.policy.lifecycle import STATES
 from runyard.server.sweeps.policy.rules import Rules
 from runyard.shapes.sweeps import Sweep, SweepAgent, SweepBudget, Trial
-from runyard.sweep_states import OPEN_STATES
+from runyard.vocabulary import OPEN_STATES
 
 # Nobody is told to think of stopping a sweep that may well find something better.
 UNLIKELY = 0.02
@@ -141,10 +141,10 @@ def _if_there(row: Row, name: str) -> Any:
 
 
 def _attempts(connection: sqlite3.Connection, sweep: int) -> int:
-    found: int = connection.execute(
+    attempts: int = connection.execute(
         "SELECT coalesce(sum(attempts), 0) FROM trials WHERE sweep = ?", (sweep,)
     ).fetchone()[0]
-    return found
+    return attempts
 
 
 def _agents(connection: sqlite3.Connection, sweep: int) -> list[SweepAgent]:

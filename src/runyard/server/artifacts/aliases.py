@@ -12,14 +12,14 @@ from sqlite3 import Connection
 
 from runyard.server.store.names import BadName
 from runyard.server.store.sql import Row, fetch_column, fetch_one
+from runyard.vocabulary import LONGEST_NAME
 
 LATEST = "latest"
-_LONGEST = 128
 _VERSION = re.compile(r"v(\d{1,18})")
 
 
 def check_alias(name: str) -> None:
-    is_plain = 0 < len(name) <= _LONGEST and name.isprintable() and not set(name) & set("/:")
+    is_plain = 0 < len(name) <= LONGEST_NAME and name.isprintable() and not set(name) & set("/:")
     if not is_plain or _VERSION.fullmatch(name):
         raise BadName(
             f"{name[:200]!r} cannot be an alias: it is empty, too long, a version's number, or "

@@ -59,7 +59,7 @@ class NewArtifact:
 def by_key(db: Connection, key: int) -> Row | None:
     return fetch_one(
         db,
-        _SELECT + "WHERE artifacts.key = "  # noqa: S608
+        _SELECT + "WHERE artifacts.key = "
         "(SELECT coalesce(same_as, key) FROM artifacts WHERE key = ?)",
         (key,),
     )
@@ -146,7 +146,7 @@ def _remember(db: Connection, client_id: str | None, what: str, key: int) -> Non
     if client_id:
         # The first to use an id keeps it: nobody can bend another's references to a new place.
         db.execute(
-            f"INSERT INTO client_ids (id, {what}) VALUES (?, ?) ON CONFLICT DO NOTHING",  # noqa: S608
+            f"INSERT INTO client_ids (id, {what}) VALUES (?, ?) ON CONFLICT DO NOTHING",
             (client_id, key),
         )
 
@@ -225,7 +225,7 @@ def versions(
     sign, order = ("<", "DESC") if newest else (">", "ASC")
     start = after if after is not None else 2**62 if newest else -1
     return db.execute(
-        f"SELECT * FROM memberships WHERE collection = ? AND version {sign} ? "  # noqa: S608
+        f"SELECT * FROM memberships WHERE collection = ? AND version {sign} ? "
         f"ORDER BY version {order} LIMIT ?",
         (collection, start, limit),
     ).fetchall()

@@ -72,7 +72,7 @@ def forget_unneeded(db: Connection, candidates: Sequence[tuple[str, str]]) -> li
     files = []
     for entity, digest in candidates:
         row = db.execute(
-            "SELECT file FROM blobs WHERE entity = ? AND digest = ? "  # noqa: S608
+            "SELECT file FROM blobs WHERE entity = ? AND digest = ? "
             f"AND NOT EXISTS ({_STORED_IN}) AND NOT EXISTS ({_CLAIMED_BY})",
             (entity, digest),
         ).fetchone()

@@ -18,6 +18,7 @@ from runyard.server.history.columns import Column, decode, encode, keys_in, merg
 from runyard.server.history.metric_keys import key_reader, number_keys
 
 HISTORY, EVENTS = 0, 1
+STREAMS = {"history": HISTORY, "events": EVENTS}
 
 
 def put_rows(db: Connection, run: int, stream: int, start: int, lines: Sequence[str]) -> None:

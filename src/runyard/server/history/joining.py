@@ -130,7 +130,7 @@ def ended_unjoined(db: Connection) -> set[int]:
     """Runs that are over and have batches to be joined."""
     alive = ", ".join(f"'{state}'" for state in MAY_GROW)
     rows = db.execute(
-        "SELECT batches.run FROM batches JOIN runs ON runs.key = batches.run "  # noqa: S608
+        "SELECT batches.run FROM batches JOIN runs ON runs.key = batches.run "
         f"WHERE batches.stream IN ({HISTORY}, {EVENTS}) AND runs.state NOT IN ({alive}) "
         "GROUP BY batches.run, batches.stream HAVING count(*) > 1"
     )

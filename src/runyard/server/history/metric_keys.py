@@ -34,7 +34,7 @@ def known_keys(db: Connection, names: Iterable[str]) -> dict[str, int]:
     for start in range(0, len(texts), _MOST_AT_ONCE):
         some = list(texts)[start : start + _MOST_AT_ONCE]
         rows = db.execute(
-            f"SELECT key, name FROM keys WHERE name IN ({','.join('?' * len(some))})",  # noqa: S608
+            f"SELECT key, name FROM keys WHERE name IN ({','.join('?' * len(some))})",
             some,
         )
         known |= {texts[row["name"]]: row["key"] for row in rows}

@@ -136,12 +136,16 @@ def between(column: Column, start: int, stop: int) -> Column:
     return Column(column.key, column.kind, column.lines[first:last], column.values[first:last])
 
 
+def store_batches(db: Connection, batches: Iterable[tuple[int, int, int, int, bytes]]) -> None:
+    """Batches of any runs: run, stream, first row, the row after the last, blob."""
+    db.executemany(
+        "INSERT INTO batches (run, stream, start, stop, data) VALUES (?, ?, ?, ?, ?)", batches
+    )
+
+
 def store(db: Connection, run: int, stream: int, piece: Piece) -> None:
     if piece.blob is not None:
-        db.execute(
-            "INSERT INTO batches (run, stream, start, stop, data) VALUES (?, ?, ?, ?, ?)",
-            (run, stream, piece.start, piece.stop, piece.blob),
-        )
+        store_batches(db, [(run, stream, piece.start, piece.stop, piece.blob)])
         return
     db.execute(
         "INSERT INTO segments (run, stream, start, stop) VALUES (?, ?, ?, ?)",
@@ -158,7 +162,7 @@ def remove(db: Connection, run: int, stream: int, extent: Extent) -> None:
     _verify(db, run, stream, extent)
     table = "segments" if extent.blob is None else "batches"
     db.execute(
-        f"DELETE FROM {table} WHERE run = ? AND stream = ? AND start = ?",  # noqa: S608
+        f"DELETE FROM {table} WHERE run = ? AND stream = ? AND start = ?",
         (run, stream, extent.start),
     )
     if extent.blob is None:
@@ -179,8 +183,7 @@ def move(db: Connection, run: int, stream: int, extent: Extent, to: int) -> None
     _verify(db, run, stream, extent)
     for table in ("batches",) if extent.blob is not None else ("segments", "series"):
         db.execute(
-            f"UPDATE {table} SET stream = ? "  # noqa: S608
-            "WHERE run = ? AND stream = ? AND start = ?",
+            f"UPDATE {table} SET stream = ? WHERE run = ? AND stream = ? AND start = ?",
             (to, run, stream, extent.start),
         )
 

@@ -39,7 +39,7 @@ class AuthMiddleware:
         if scope["type"] == "http":
             key = key_of(scope)
             is_stock = scope["path"].startswith(_STOCK)
-            caller = self._tracker.accounts.caller(key, _address_of(scope), is_stock=is_stock)
+            caller = self._tracker.accounts.caller(key, address_of(scope), is_stock=is_stock)
             if caller is None:
                 caller = self._visitor(scope)
                 refusal = None if caller is None else self._page_refusal(scope)
@@ -66,7 +66,7 @@ class AuthMiddleware:
             return None
         caller = self._tracker.accounts.by_key_id(session.key_id)
         if caller is not None:
-            sessions.use(session, _address_of(scope), now)
+            sessions.use(session, address_of(scope), now)
             scope["session"] = session
         return caller
 
@@ -100,7 +100,7 @@ def _refusal(scope: Scope, why: str | None) -> Response:
     return refusal
 
 
-def _address_of(scope: Scope) -> str:
+def address_of(scope: Scope) -> str:
     return str(scope["client"][0]) if scope.get("client") else ""
 
 

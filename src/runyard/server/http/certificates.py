@@ -25,7 +25,7 @@ _BEFORE = datetime.timedelta(days=1)
 
 def require_package() -> None:
     try:
-        import cryptography.x509  # noqa: F401
+        import cryptography.x509  # noqa: F401 - Whether it is there.
     except ImportError:
         raise ServerError(
             "TLS needs the package cryptography, which is not installed here",

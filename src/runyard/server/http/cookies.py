@@ -66,9 +66,9 @@ def set_cookie(name: str, token: str, path: str, seconds: int, *, secure: bool) 
     return "; ".join([*words, "Secure"] if secure else words)
 
 
-def cookie_path(given: object) -> str:
+def cookie_path(path: object) -> str:
     """The path below which the page lives, as its browser sees it; `/` for anything odd."""
-    if not isinstance(given, str) or len(given) > 1_000:
+    if not isinstance(path, str) or len(path) > 1_000:
         return "/"
-    quoted = urllib.parse.quote(given, safe="/%~@:!$&'()*+,=")
+    quoted = urllib.parse.quote(path, safe="/%~@:!$&'()*+,=")
     return quoted if quoted.startswith("/") else "/"

@@ -13,11 +13,11 @@ import struct
 from dataclasses import dataclass, replace
 
 from runyard.errors import ServerError
+from runyard.home import LISTEN_TO_CLUSTER as CLUSTER
 from runyard.proof import LOOPBACK
 
-CLUSTER = "cluster"
 _LOOPBACK = LOOPBACK[0]
-_EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104
+_EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - If it was asked for.
 _GET_ADDRESS = 0x8915  # SIOCGIFADDR of Linux.
 # Set aside for documentation (RFC 5737). Nothing is sent: the kernel only says by which way.
 _SOMEWHERE = ("203.0.113.1", 9)
@@ -113,8 +113,8 @@ def _own_address() -> str | None:
             probe.connect(_SOMEWHERE)
         except OSError:
             return None
-        found: str = probe.getsockname()[0]
-    return None if _is_loopback(found) else found
+        outgoing: str = probe.getsockname()[0]
+    return None if _is_loopback(outgoing) else outgoing
 
 
 def _address_of(interface: str) -> str:

@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 # For everything but the page's own documents: whatever it holds, a browser that shows it lets
 # nothing in it run, load or send, and gives it no part in our origin.
-_CLOSED = (
+CLOSED = (
     (b"content-security-policy", b"sandbox; default-src 'none'; frame-ancestors 'none'"),
     (b"x-content-type-options", b"nosniff"),
     (b"cross-origin-resource-policy", b"same-origin"),
@@ -31,7 +31,7 @@ class SecurityHeadersMiddleware:
                 present = {name for name, _ in message["headers"]}
                 message["headers"] = [
                     *message["headers"],
-                    *(header for header in _CLOSED if header[0] not in present),
+                    *(header for header in CLOSED if header[0] not in present),
                 ]
             await send(message)
 

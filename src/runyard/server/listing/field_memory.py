@@ -45,7 +45,7 @@ class FieldMemory:
         columns = sorted({field.column for field in fields if field.kind != JSON})
         chosen = "".join(f', {SELECTED[column]} AS "{column}"' for column in columns)
         rows = db.execute(
-            f"SELECT runs.key AS key, coalesce(number, 0) AS revision{chosen} "  # noqa: S608
+            f"SELECT runs.key AS key, coalesce(number, 0) AS revision{chosen} "
             f"FROM runs LEFT JOIN revisions ON revisions.run = runs.key WHERE {where}",
             parameters,
         ).fetchall()
@@ -95,7 +95,7 @@ def _read(db: Connection, keys: list[int], fields: list[Field]) -> dict[Field, V
     columns = sorted({field.column for field in fields})
     for start in range(0, len(keys), _AT_ONCE):
         rows = db.execute(
-            f"SELECT key, {', '.join(columns)} FROM runs "  # noqa: S608
+            f"SELECT key, {', '.join(columns)} FROM runs "
             "WHERE key IN (SELECT value FROM json_each(?))",
             (json.dumps(keys[start : start + _AT_ONCE]),),
         )

@@ -332,7 +332,7 @@ def _compare(test: Compare) -> Narrowed:
     tests, parameters = ["0"], []
     fitting = [value for value in values if _fits(value, field.kind)]
     if fitting:
-        in_list = f"{column} IN (SELECT value FROM json_each(?))"  # noqa: S608
+        in_list = f"{column} IN (SELECT value FROM json_each(?))"
         tests.append(f"coalesce({in_list}, 0)")
         parameters.append(json.dumps(fitting))
     if any(value is None for value in values):

@@ -55,12 +55,12 @@ def by_config(
     must_be_short(
         fetch_number(
             db,
-            f"SELECT count(*) FROM runs WHERE {_which(keys)}",  # noqa: S608
+            f"SELECT count(*) FROM runs WHERE {_which(keys)}",
             _parameters(project, keys),
         )
     )
     rows = db.execute(
-        f"SELECT key, config FROM runs WHERE {_which(keys)}",  # noqa: S608
+        f"SELECT key, config FROM runs WHERE {_which(keys)}",
         _parameters(project, keys),
     )
     by_text: dict[str, Group] = {}

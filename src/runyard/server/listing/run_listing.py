@@ -107,7 +107,7 @@ def by_creation(
         test = f"AND (created_at, key) {sign} (?, ?)"
         values = [after.rank[1] if after.rank else None, after.key]
     rows = db.execute(
-        f"SELECT key, created_at FROM runs WHERE project = ? {test} "  # noqa: S608
+        f"SELECT key, created_at FROM runs WHERE project = ? {test} "
         f"ORDER BY created_at {way}, key {way} LIMIT ?",
         (project, *values, most),
     )
@@ -158,7 +158,7 @@ def read_columns(
         narrowed += "AND (runs.created_at, runs.key) < (:time, :key) "
     time, key = before or (None, None)
     rows = db.execute(
-        f"SELECT {chosen}, coalesce(number, 0) AS revision FROM runs "  # noqa: S608
+        f"SELECT {chosen}, coalesce(number, 0) AS revision FROM runs "
         "LEFT JOIN revisions ON revisions.run = runs.key "
         f"WHERE runs.project = :project {narrowed}"
         "ORDER BY runs.created_at DESC, runs.key DESC LIMIT :most",

@@ -21,7 +21,7 @@ from runyard.server.listing.run_listing import Page
 from runyard.server.store.changes import Changes, Kind
 from runyard.server.store.database import must_be_short
 
-_SHOWN = (Kind.RUN, Kind.DELETED, Kind.MOVED)
+SHOWN = (Kind.RUN, Kind.DELETED, Kind.MOVED)
 # A change of these is not told (`store/changes.py`): a list that they decide is made anew.
 _UNTOLD = {"heartbeat_at", "commit_hash", "username"}
 _MOST_LISTS, _LONGEST_FILTER = 16, 10_000
@@ -105,7 +105,7 @@ class RunLists:
 
     def _changed(self, project: int, since: int) -> set[int] | None:
         """None: look at all of them."""
-        news = self._changes.since(since, _SHOWN)
+        news = self._changes.since(since, SHOWN)
         return None if news is None else {run.key for run in news if run.project == project}
 
     def _forget(self) -> None:

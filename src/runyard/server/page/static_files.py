@@ -74,7 +74,7 @@ class BuiltPage:
 
     @cached_property
     def assets(self) -> dict[str, Asset]:
-        found: dict[str, Asset] = {}
+        assets: dict[str, Asset] = {}
         for path in sorted(self._folder.glob("assets/*")):
             if path.suffix in _PACKED.values():
                 continue
@@ -84,8 +84,8 @@ class BuiltPage:
                 packed = path.with_name(path.name + ending)
                 if packed.exists():
                     asset.bodies[encoding] = packed.read_bytes()
-            found[path.name] = asset
-        return found
+            assets[path.name] = asset
+        return assets
 
     def viewer(self, name: str) -> Path | None:
         """The packed document of a viewer."""

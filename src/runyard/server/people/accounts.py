@@ -22,8 +22,7 @@ from runyard.server.people.sessions import Codes, Session, Sessions
 from runyard.server.people.signed_addresses import Addresses, BadAddress, Kind
 from runyard.server.store.database import Database
 from runyard.server.store.store import Arguments, Result, Store
-
-_NOT_IN_NAMES = str.maketrans(dict.fromkeys("/\\#?%:", "-"))
+from runyard.vocabulary import NOT_IN_PROJECTS
 
 
 class Accounts:
@@ -222,6 +221,6 @@ def new_key() -> str:
 def _user_name() -> str:
     try:
         # A domain's name can stand before it.
-        return getpass.getuser().translate(_NOT_IN_NAMES)
+        return getpass.getuser().translate(dict.fromkeys(map(ord, NOT_IN_PROJECTS), "-"))
     except (KeyError, OSError):  # In a container, a user can be a mere number.
         return f"user{os.getuid()}"

@@ -17,10 +17,11 @@ from typing import Any
 from runyard.proof import ID_LENGTH
 from runyard.proof import hash_key as hash_key
 from runyard.server.people.permissions import ALL, RUNS, Caller
-from runyard.server.store.sql import Row, exists, fetch_number, insert
+from runyard.server.store.sql import Row, exists, fetch_number, fetch_one, insert
+from runyard.shapes.people import HANDED_OUT as HANDED_OUT
 
-FOLDER, NODES, PERSON, SHELL, RUN, JOB = "folder", "nodes", "person", "shell", "run", "job"
-HANDED_OUT = (SHELL, RUN, JOB)
+FOLDER, NODES, PERSON = "folder", "nodes", "person"
+SHELL, RUN, JOB = HANDED_OUT
 
 # In place of the server's port: programs of agents and of `runyard run` log through a door beside
 # them (`node/link/relay.py`), which lets the server prove itself first. Their keys never go to its
@@ -165,6 +166,13 @@ def _shown(row: Row) -> dict[str, Any]:
     return {"id": key_id(row["hash"]), "user": row["name"], **{name: row[name] for name in columns}}
 
 
+def run_of(db: Connection, key: str) -> int | None:
+    """The run whose program has the key with this id."""
+    # A range, so that the index is used; a hash is written in hexadecimal digits.
+    row = fetch_one(db, "SELECT run FROM api_keys WHERE hash >= ? AND hash < ?", (key, f"{key}g"))
+    return None if row is None else row["run"]
+
+
 def revoke(db: Connection, user: int, key: str) -> bool:
     """Whether the user had a key with this id."""
     done = db.execute(
@@ -195,7 +203,7 @@ def retire(
     """
     marks = ", ".join("?" * len(kinds))
     return db.execute(
-        "UPDATE api_keys SET retired = ?, expires_at = ? "  # noqa: S608
+        "UPDATE api_keys SET retired = ?, expires_at = ? "
         f"WHERE retired IS NULL AND (kind IN ({marks}) AND (? IS NULL OR port IS NULL OR port = ?) "
         "OR kind = ? AND port = ?)",
         (why, now, *kinds, port, port, PERSON, port),

@@ -27,6 +27,7 @@ class Kind(Enum):
     # W&B's own word: its clients tell the files of artifacts by it from others.
     BLOB_DOWN = "/downloads/wandb_artifacts"
     MANIFEST_DOWN = "/downloads/manifests"
+    HISTORY_DOWN = "/downloads/history"
 
 
 class BadAddress(ValueError):

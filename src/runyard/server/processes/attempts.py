@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from sqlite3 import Connection
 from typing import Any
 
+from runyard.server.processes import clients
 from runyard.server.runs import runs, states
 from runyard.server.store.sql import Row, fetch_number, fetch_one
 
@@ -133,6 +134,9 @@ def end(
     row = runs.by_key(db, run)
     speaks = speaks and row is not None and _is_last(db, run, number)
     if row is not None and speaks:
+        if row["left_behind"]:
+            # Its program went on to other runs: how this one ended, its own client has said.
+            exit_code = clients.exit_code_of(db, run, exit_code)
         state = states.after_exit(exit_code, preempting=bool(row["preempting"]))
         runs.update(
             db,

@@ -70,10 +70,14 @@ def speaking(db: Connection, run: Row, writer: str, now: float) -> tuple[Row | N
 def _newest(db: Connection, run: int, where: str, *values: object) -> Row | None:
     return fetch_one(
         db,
-        f"SELECT * FROM clients WHERE run = ? AND {where} "  # noqa: S608
-        "ORDER BY number DESC LIMIT 1",
+        f"SELECT * FROM clients WHERE run = ? AND {where} ORDER BY number DESC LIMIT 1",
         (run, *values),
     )
+
+
+def newest(db: Connection, run: int) -> Row | None:
+    """The process that wrote to a run last."""
+    return _newest(db, run, "1")
 
 
 def newest_after(db: Connection, run: int | None, number: int) -> Row | None:
@@ -142,6 +146,12 @@ def end(db: Connection, client: Row, exit_code: int, now: float) -> None:
     _set(db, client, ended_at=now, exit_code=exit_code)
 
 
+def exit_code_of(db: Connection, run: int, default: int) -> int:
+    """What the newest process that was no sync ended with, if it said so."""
+    client = newest_after(db, run, 0)
+    return default if client is None or client["exit_code"] is None else client["exit_code"]
+
+
 def note(db: Connection, run: int, origin: Origin, writer: str) -> None:
     """What a client tells of itself later than with its first words.
 
@@ -190,14 +200,21 @@ def row_number(
     that begins at zero all the same must not overwrite what others wrote. `more`: rows that came
     back since it was told.
     """
+    known = known_row_number(client, stream, number)
+    if known is not None:
+        return known
     name = _NAMES[stream]
-    shift: int | None = client[f"{name}_shift"]
-    if shift is None:
-        known_rows: int = client[f"{name}_told"]
-        shift = (known_rows if number < known_rows else 0) + more
-        if has_rows:
-            _set(db, client, **{f"{name}_shift": shift})
+    known_rows: int = client[f"{name}_told"]
+    shift = (known_rows if number < known_rows else 0) + more
+    if has_rows:
+        _set(db, client, **{f"{name}_shift": shift})
     return number + shift
+
+
+def known_row_number(client: Row, stream: int, number: int) -> int | None:
+    """The same of a client that has logged before; None of others."""
+    shift: int | None = client[f"{_NAMES[stream]}_shift"]
+    return None if shift is None else number + shift
 
 
 def speaks_last(db: Connection, run: int, client: Row) -> bool:

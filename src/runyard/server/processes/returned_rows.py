@@ -56,8 +56,8 @@ def bring_back_at_end(db: Connection, trial: Row, run: int) -> None:
 
 
 def _unheard(client: Row) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = json.loads(client["unheard"] or "{}")
-    return found
+    rows: dict[str, dict[str, Any]] = json.loads(client["unheard"] or "{}")
+    return rows
 
 
 def _correct(summary: dict[str, Any], changed: dict[str, dict[str, Any]]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from runyard.server.store.sql import Row, fetch_one
 
 
 def by_path(db: Connection, entity: str, name: str) -> Row | None:
-    question = f"SELECT * FROM projects WHERE entity = ? AND name = ? AND {runs.NOT_TRASH}"  # noqa: S608
+    question = f"SELECT * FROM projects WHERE entity = ? AND name = ? AND {runs.NOT_TRASH}"
     return fetch_one(db, question, (entity, name))
 
 
@@ -18,14 +18,14 @@ def by_key(db: Connection, number: str) -> Row | None:
     """By the number that clients know as its internal id."""
     if not number.isdecimal() or len(number) > 18:
         return None
-    question = f"SELECT * FROM projects WHERE key = ? AND {runs.NOT_TRASH}"  # noqa: S608
+    question = f"SELECT * FROM projects WHERE key = ? AND {runs.NOT_TRASH}"
     return fetch_one(db, question, (int(number),))
 
 
 def of_entity(db: Connection, entity: str, after: str | None, most: int) -> list[Row]:
     """By name, behind the name `after`."""
     return db.execute(
-        f"SELECT * FROM projects WHERE entity = ? AND name > ? AND {runs.NOT_TRASH} "  # noqa: S608
+        f"SELECT * FROM projects WHERE entity = ? AND name > ? AND {runs.NOT_TRASH} "
         "ORDER BY name LIMIT ?",
         (entity, after or "", most),
     ).fetchall()

@@ -18,7 +18,7 @@ TRASH = "/trash"
 NOT_TRASH = f"projects.name <> '{TRASH}'"
 
 _SELECT = (
-    "SELECT runs.*, projects.entity AS entity, projects.name AS project_name, "  # noqa: S608
+    "SELECT runs.*, projects.entity AS entity, projects.name AS project_name, "
     "(SELECT name FROM users WHERE users.key = runs.user) AS user_name "
     f"FROM runs JOIN projects ON projects.key = runs.project AND {NOT_TRASH} "
 )
@@ -44,11 +44,19 @@ def find_announced(db: Connection, run_id: str, user: int) -> Row | None:
     """A run that this user's `runyard run` or agent announced, and no client has written to yet."""
     return fetch_one(
         db,
-        _SELECT + "WHERE runs.id = ? AND runs.seen_client = 0 AND runs.user = ? AND "  # noqa: S608
+        _SELECT + "WHERE runs.id = ? AND runs.seen_client = 0 AND runs.user = ? AND "
         "(runs.command IS NOT NULL OR EXISTS (SELECT 1 FROM trials WHERE trials.run = runs.key)) "
         "ORDER BY runs.created_at DESC LIMIT 1",
         (run_id, user),
     )
+
+
+def take_id(db: Connection, run: Row, project: int, run_id: str) -> None:
+    """An announced run is where its program says, and has the id that its program says."""
+    columns: dict[str, Any] = {"project": project}
+    if run["id"] != run_id:
+        columns |= {"id": run_id, "announced_id": run["id"]}
+    update(db, run["key"], **columns)
 
 
 def by_key(db: Connection, key: int) -> Row | None:
@@ -77,6 +85,7 @@ def by_words(db: Connection, words: str, entities: Entities | None = None) -> Ro
         ([*places, "runs.name = ?"], [*values, name]),
         # A trial whose program named another place answers in its sweep's project as well.
         (["runs.id = ?", _of_sweep_in(places)], [name, *values]),
+        ([*places, "runs.announced_id = ?"], [*values, name]),
         (["runs.name = ?"], [words]),  # Names may hold slashes; ids and projects do not.
         # A range, not LIKE: it takes every character as it is, and uses the index.
         ([*places, "runs.id >= ?", "runs.id < ?"], [*values, name, f"{name}\U0010ffff"]),
@@ -88,7 +97,7 @@ def _of_sweep_in(places: Sequence[str]) -> str:
     """A condition: the run is a trial of a sweep in that place."""
     tests = " AND ".join(test.replace("projects.", "home.") for test in places) or "0"
     return (
-        "EXISTS (SELECT 1 FROM trials JOIN sweeps ON sweeps.key = trials.sweep "  # noqa: S608
+        "EXISTS (SELECT 1 FROM trials JOIN sweeps ON sweeps.key = trials.sweep "
         "JOIN projects AS home ON home.key = sweeps.project "
         f"WHERE trials.run = runs.key AND {tests})"
     )
@@ -121,7 +130,7 @@ def newest(
         tests += more
         values += their_values
     rows = db.execute(
-        "SELECT runs.key FROM runs JOIN projects ON projects.key = runs.project "  # noqa: S608
+        "SELECT runs.key FROM runs JOIN projects ON projects.key = runs.project "
         f"AND {NOT_TRASH} WHERE {' AND '.join(tests or '1')} "
         "ORDER BY runs.created_at DESC, runs.key DESC LIMIT ?",
         [*values, -1 if limit is None else limit],
@@ -133,7 +142,7 @@ def count_of(db: Connection, entities: Entities) -> tuple[int, int]:
     """How many runs these entities have, and how many of them are alive."""
     (condition,), values = of_entities(entities)
     row = db.execute(
-        "SELECT count(*), coalesce(sum(runs.state IN ('running', 'preempting')), 0) "  # noqa: S608
+        "SELECT count(*), coalesce(sum(runs.state IN ('running', 'preempting')), 0) "
         f"FROM projects JOIN runs ON runs.project = projects.key WHERE {NOT_TRASH} AND {condition}",
         values,
     ).fetchone()
@@ -183,6 +192,18 @@ def update(db: Connection, /, key: int, **columns: Any) -> None:
         sql.update(db, "runs", {"key": key}, columns)
 
 
+def hear(db: Connection, heard: Sequence[tuple[int, str | None]], now: float) -> None:
+    """Clients at work on these runs spoke, some with a new summary."""
+    db.executemany(
+        "UPDATE runs SET seen_client = 1, heartbeat_at = ? WHERE key = ?",
+        [(now, key) for key, _ in heard],
+    )
+    db.executemany(
+        "UPDATE runs SET summary = ? WHERE key = ?",
+        [(summary, key) for key, summary in heard if summary is not None],
+    )
+
+
 def end_state(row: Row, state: str) -> str:
     """How a run ended: whatever its exit code says, it was killed if it was asked to stop."""
     return "killed" if row["stop_asked"] else state
@@ -198,7 +219,7 @@ def revived(row: Row) -> dict[str, Any]:
 
 def by_keys(db: Connection, keys: Sequence[int]) -> list[Row]:
     """Whole rows, in the order of the keys; those that are gone are left out."""
-    question = _SELECT + "WHERE runs.key IN (SELECT value FROM json_each(?))"  # noqa: S608
+    question = _SELECT + "WHERE runs.key IN (SELECT value FROM json_each(?))"
     rows = {row["key"]: row for row in db.execute(question, (json.dumps(keys),))}
     return [rows[key] for key in keys if key in rows]
 

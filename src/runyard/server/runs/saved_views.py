@@ -52,7 +52,7 @@ def change(
     settings = "".join(f", {name} = ?" for name in columns)
     # The names are ours, never a client's.
     cursor = db.execute(
-        f"UPDATE reports SET updated_at = ?, revision = revision + 1{settings} "  # noqa: S608
+        f"UPDATE reports SET updated_at = ?, revision = revision + 1{settings} "
         "WHERE key = ? AND (? IS NULL OR revision = ?)",
         [now, *columns.values(), key, revision, revision],
     )

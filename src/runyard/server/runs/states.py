@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import signal
 
-ALIVE = ("running", "preempting")
-ALL = ("pending", *ALIVE, "finished", "failed", "crashed", "killed", "preempted")
+from runyard.vocabulary import ENDED_RUN_STATES as ENDED
+from runyard.vocabulary import RUN_STATES as ALL
+from runyard.vocabulary import RUNNING_STATES as ALIVE
+
+__all__ = ["ALIVE", "ALL", "ENDED"]
 
 # Clients make themselves heard every 30 s; so does the process beside a program.
 SILENT_SECONDS = 120.0

@@ -326,21 +326,11 @@ class Database:
 
     def _run(self, task: _Task) -> Outcome:
         """One change in its savepoint: its own mistake undoes it alone."""
-        connection, began = self._connection, moment()
-        connection.execute("SAVEPOINT change")
+        began = moment()
         try:
-            result = task.function(connection)
-        except Exception as error:
-            # The disk's trouble is everybody's, and SQLite may have undone the whole already.
-            if _says(error, _DISK_TROUBLE) or not connection.in_transaction:
-                raise
-            connection.execute("ROLLBACK TO change")
-            connection.execute("RELEASE change")
-            return None, error
+            return in_savepoint(self._connection, task.function)
         finally:
             self.times.note(task.name, began, task.since)
-        connection.execute("RELEASE change")
-        return result, None
 
     def _recover(self) -> None:
         """Leave no transaction open; with a fresh connection where the old one cannot."""
@@ -353,6 +343,22 @@ class Database:
                 self._connection.close()
                 self._connection = self._connect()
                 self.changes.attach(self._connection)
+
+
+def in_savepoint(connection: sqlite3.Connection, change: Change) -> Outcome:
+    """Make a change, or undo it alone. Raises what is everybody's: the disk's trouble."""
+    connection.execute("SAVEPOINT change")
+    try:
+        result = change(connection)
+    except Exception as error:
+        # SQLite may have undone the whole already.
+        if _says(error, _DISK_TROUBLE) or not connection.in_transaction:
+            raise
+        connection.execute("ROLLBACK TO change")
+        connection.execute("RELEASE change")
+        return None, error
+    connection.execute("RELEASE change")
+    return result, None
 
 
 def _ask(

@@ -58,6 +58,7 @@ STEPS: tuple[str, ...] = (
     run_tables.LISTED,
     sweep_tables.BUDGETS,
     sweep_tables.CHANCES,
+    run_tables.NAMED,
 )
 
 

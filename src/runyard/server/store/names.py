@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 
-from runyard.sweep_states import ID_LETTERS
+from runyard.vocabulary import ID_LETTERS, LONGEST_NAME, NOT_IN_PROJECTS
 
 _FIRST = (
     "amber brisk calm clear copper crisp dawn deep early even fair fast fern firm first fresh glad "
@@ -25,9 +25,7 @@ FIRST, SECOND = tuple(_FIRST.split()), tuple(_SECOND.split())
 
 _PAIRS = tuple(first + second for first in ID_LETTERS for second in ID_LETTERS)
 _SHIFTS = (0, 32, 64, 96)
-_LONGEST = 128
 _NOT_IN_IDS = set(":;,#?/'")
-_NOT_IN_PROJECTS = set("/\\#?%:")
 
 
 class BadName(ValueError):
@@ -45,15 +43,16 @@ def check_run_id(name: str) -> None:
 
 def check_project(name: str) -> None:
     """A project's or an entity's name."""
-    if not _is_plain(name) or _NOT_IN_PROJECTS & set(name):
+    if not _is_plain(name) or set(NOT_IN_PROJECTS) & set(name):
         raise BadName(
-            f"{name[:200]!r} cannot be a project: it is empty, too long, or holds one of /\\#?%:"
+            f"{name[:200]!r} cannot be a project: it is empty, too long, or holds one of "
+            f"{NOT_IN_PROJECTS}"
         )
 
 
 def _is_plain(name: str) -> bool:
     # Addresses lose a mere dot or two on their way.
-    return 0 < len(name) <= _LONGEST and name not in (".", "..")
+    return 0 < len(name) <= LONGEST_NAME and name not in (".", "..")
 
 
 def invent_name(number: int) -> str:

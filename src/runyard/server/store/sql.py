@@ -38,7 +38,7 @@ def insert(
     """
     names, marks = ", ".join(f'"{name}"' for name in columns), ", ".join("?" * len(columns))
     conflict = " ON CONFLICT DO NOTHING" if if_missing else ""
-    statement = f'INSERT INTO "{table}" ({names}) VALUES ({marks}){conflict}'  # noqa: S608
+    statement = f'INSERT INTO "{table}" ({names}) VALUES ({marks}){conflict}'
     return db.execute(statement, list(columns.values())).lastrowid or 0
 
 
@@ -49,6 +49,6 @@ def update(
     settings = ", ".join(f'"{name}" = ?' for name in columns)
     conditions = " AND ".join(f'"{name}" = ?' for name in where)
     db.execute(
-        f'UPDATE "{table}" SET {settings} WHERE {conditions}',  # noqa: S608
+        f'UPDATE "{table}" SET {settings} WHERE {conditions}',
         [*columns.values(), *where.values()],
     )

@@ -27,7 +27,7 @@ class Empty(Transfer):
 
     def plan(self, db: Connection) -> Slice | None:
         while self._tables:
-            question = f"SELECT 1 FROM {self._tables[0]} WHERE run = ? LIMIT 1"  # noqa: S608
+            question = f"SELECT 1 FROM {self._tables[0]} WHERE run = ? LIMIT 1"
             if db.execute(question, (self._run,)).fetchone() is not None:
                 return self._delete_some
             del self._tables[0]
@@ -36,7 +36,7 @@ class Empty(Transfer):
     def _delete_some(self, db: Connection) -> None:
         table = self._tables[0]
         db.execute(
-            f"DELETE FROM {table} WHERE rowid IN "  # noqa: S608
+            f"DELETE FROM {table} WHERE rowid IN "
             f"(SELECT rowid FROM {table} WHERE run = ? LIMIT {_LARGE_TABLES[table]})",
             (self._run,),
         )

@@ -88,7 +88,7 @@ def _announce(db: Connection, record: Mapping[str, Any]) -> dict[str, int]:
     check_project(entity)
     # The client's own record may have come in before this one, in a place of its choice.
     run = db.execute(
-        "SELECT runs.key FROM runs JOIN projects ON projects.key = runs.project "  # noqa: S608
+        "SELECT runs.key FROM runs JOIN projects ON projects.key = runs.project "
         f"WHERE {runs.NOT_TRASH} AND runs.id = ? AND (projects.entity = ? OR runs.user = ?) "
         "ORDER BY runs.created_at DESC LIMIT 1",
         (new["id"], entity, owner["key"]),

@@ -21,7 +21,7 @@ from runyard.server.store.store import Needed
 from runyard.server.sweeps.ledger import leases, trials
 
 # Characters of rows: some 20 ms of the writer's time.
-_LARGEST_PART = 500_000
+LARGEST_PART = 500_000
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,23 @@ class Post:
     exit_code: int = 0
     writer: str = ""
 
+    @property
+    def size(self) -> int:
+        """Characters of rows and of console lines."""
+        parts = (*self.rows.values(), self.output)
+        return sum(sum(map(len, lines)) for _, lines in parts)
+
     def parts(self) -> Iterator[Post]:
         """The same in posts of which none holds the writer for long; all but rows in the last."""
+        if self.size <= LARGEST_PART:
+            yield self
+            return
         rows = dict(self.rows)
         for stream, (start, lines) in self.rows.items():
             size, first = 0, 0
             for number, line in enumerate(lines):
                 size += len(line)
-                if size > _LARGEST_PART and number > first:
+                if size > LARGEST_PART and number > first:
                     part = {stream: (start + first, lines[first:number])}
                     yield Post(rows=part, writer=self.writer)
                     size, first = len(line), number

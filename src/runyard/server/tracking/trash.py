@@ -12,14 +12,13 @@ from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.people.permissions import Entities
-from runyard.server.runs import runs
+from runyard.server.runs import runs, states
 from runyard.server.runs.typed_names import of_entities
 from runyard.server.store.sql import Row, fetch_column, fetch_number, insert
 from runyard.server.sweeps.ledger import settling
 from runyard.server.tracking import deletion
 
 KEEP_SECONDS = 30 * 24 * 3600.0
-_ALIVE = ("pending", "running", "preempting")
 _SELECT = (
     "SELECT trash.run AS key, trash.id AS id, trash.deleted_at AS deleted_at, runs.name AS name, "
     "runs.state AS state, runs.created_at AS created_at, projects.entity AS entity, "
@@ -53,7 +52,11 @@ def put(db: Connection, keys: Sequence[int], user: int, now: float) -> list[Row]
             },
         )
         # Its client is told to stop, and will not say how it ended.
-        ended = {"state": "killed", "ended_at": now} if row["state"] in _ALIVE else {}
+        ended = (
+            {"state": "killed", "ended_at": now}
+            if row["state"] in (*states.ALIVE, "pending")
+            else {}
+        )
         place = runs.ensure_project(db, row["entity"], runs.TRASH, now)
         runs.update(db, row["key"], project=place, id=f"{row['id']}/{row['key']}", **ended)
     return rows

@@ -11,6 +11,7 @@ from typing import Any
 from runyard.server.history import archives
 from runyard.server.history.forks import Fork
 from runyard.server.history.history import HISTORY, count_rows
+from runyard.server.people import api_keys
 from runyard.server.processes import attempts, clients
 from runyard.server.processes.origins import Branch, Origin, read_internals, read_origin
 from runyard.server.runs import runs, states
@@ -25,6 +26,8 @@ _COLUMNS = (
     *("name", "config", "summary", "notes", "group", "job_type", "sweep"),
     *("host", "program", "commit_hash", "repo"),
 )
+# A sync of several segments begins the next one right after the end of another.
+_BETWEEN_SEGMENTS = 60.0
 
 
 class Unknown(LookupError):
@@ -55,6 +58,8 @@ class Upsert:
     state: str | None = None
     # In shared mode: which of the run's writers this is.
     writer: str = ""
+    # The id of the key that the client came with: `runyard run` gives each program one.
+    key_id: str = ""
 
     @property
     def starts_client(self) -> bool:
@@ -74,8 +79,8 @@ def upsert(
     Raises `Needed` where rows have to be moved first; it is then called again, with the transfers
     that were `made`.
     """
-    run = _find(db, message, now)
     origin = read_origin(message.config, message.program)
+    run = _find(db, message, origin, now)
     columns = message.columns()
     if run is None:
         _refuse_deleted(db, message)
@@ -128,7 +133,8 @@ def _begin_client(
         if known:
             clients.note(db, key, origin, message.writer)
             return columns
-    if run is not None and not resumes and _begins_anew(run, origin, kind):
+    anew = run is not None and not resumes and _begins_anew(run, origin, kind)
+    if run is not None and anew and not _is_next_segment(db, run, message, now):
         if archives.has_rows(db, key):
             raise Needed(key, archives.Restart(key, now))
         archive = next(
@@ -160,7 +166,7 @@ def _fork_first(db: Connection, key: int, run: Row | None, message: Upsert, bran
 
 def ensure(db: Connection, message: Upsert, now: float) -> int:
     """The key of the run a client speaks of, which no client has begun yet."""
-    run = _find(db, message, now)
+    run = _find(db, message, read_origin(message.config, message.program), now)
     return _create(db, message, now) if run is None else run["key"]
 
 
@@ -171,6 +177,19 @@ def _begins_anew(run: Row, origin: Origin, kind: str) -> bool:
     """
     has_ended = run["seen_client"] and run["state"] not in states.ALIVE
     return kind == "live" and origin.is_known and bool(has_ended)
+
+
+def _is_next_segment(db: Connection, run: Row, message: Upsert, now: float) -> bool:
+    """Whether a program has just synced into the run, and now most likely brings the next segment.
+
+    A program that syncs without the `wandb` command says only at the end that it does. The client
+    numbers a segment's rows by how many there are when it begins: they are not to be put aside.
+    """
+    newest = clients.newest(db, run["key"])
+    if newest is None or newest["kind"] != "sync" or newest["ended_at"] is None:
+        return False
+    is_same_program = (message.host, message.program) == (run["host"], run["program"])
+    return is_same_program and newest["ended_at"] > now - _BETWEEN_SEGMENTS
 
 
 def _comes_alive(db: Connection, run: Row, message: Upsert, origin: Origin, kind: str) -> bool:
@@ -260,7 +279,7 @@ def _was_seen_to_end(db: Connection, run: Row) -> bool:
     return ended and run["state"] not in states.ALIVE
 
 
-def _find(db: Connection, message: Upsert, now: float) -> Row | None:
+def _find(db: Connection, message: Upsert, origin: Origin, now: float) -> Row | None:
     if message.key is not None:
         run = runs.by_key(db, message.key)
         if run is not None:
@@ -271,9 +290,25 @@ def _find(db: Connection, message: Upsert, now: float) -> Row | None:
         return None
     run = runs.by_path(db, message.entity, message.project, message.id)
     if run is None:
-        # It was announced, and the program then names another project or entity: it is that run.
-        run = runs.find_announced(db, message.id, message.user)
+        # It was announced, and the program then names another place, or an id of its own: it is
+        # that run.
+        run = runs.find_announced(db, message.id, message.user) or _find_own(db, message, origin)
         if run is not None:
             project = runs.ensure_project(db, message.entity, message.project, now)
-            runs.update(db, run["key"], project=project)
+            runs.take_id(db, run, project, message.id)
     return run
+
+
+def _find_own(db: Connection, message: Upsert, origin: Origin) -> Row | None:
+    """The run that was announced for the program which speaks, if this is the first it begins."""
+    if not message.starts_client or message.sweep is not None or origin.is_sync:
+        return None
+    key = api_keys.run_of(db, message.key_id) if message.key_id else None
+    run = None if key is None else runs.by_key(db, key)
+    if run is None or run["user"] != message.user:
+        return None
+    if not run["seen_client"]:
+        return run
+    if run["announced_id"] is not None:
+        runs.update(db, run["key"], left_behind=1)
+    return None

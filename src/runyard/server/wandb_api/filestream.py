@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,8 +20,9 @@ from runyard.server.http.access import caller_of, must_write
 from runyard.server.http.answers import LARGEST_BODY, HttpError, answer, read_json, whole_text
 from runyard.server.store.store import Needed
 from runyard.server.tracker import Tracker
-from runyard.server.tracking import deletion, streams
-from runyard.server.tracking.streams import Post
+from runyard.server.tracking import deletion
+from runyard.server.tracking.appending import Arrived
+from runyard.server.tracking.streams import Post, Recorded
 
 log = logging.getLogger(__name__)
 
@@ -58,9 +58,7 @@ async def file_stream(request: Request) -> Response:
     return answer({"exitcode": None, "limits": {}, **news})
 
 
-async def _record(
-    tracker: Tracker, place: tuple[str, str, str], post: Post
-) -> streams.Recorded | None:
+async def _record(tracker: Tracker, place: tuple[str, str, str], post: Post) -> Recorded | None:
     """Store a post, a long one in parts; what the last part came to, and the first row's place."""
     first, *rest = post.parts()
     recorded = await _record_part(tracker, place, first)
@@ -74,10 +72,10 @@ async def _record(
 
 async def _record_part(
     tracker: Tracker, place: tuple[str, str, str], post: Post
-) -> streams.Recorded | None:
+) -> Recorded | None:
     while True:
         try:
-            return await tracker.write(streams.record, *place, post, time.time())
+            return await tracker.posts.record(Arrived(place, post))
         except Needed as needed:
             await tracker.transfer(needed.run, needed.transfer)
             if isinstance(needed.transfer, Merge):

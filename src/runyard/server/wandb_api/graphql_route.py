@@ -23,6 +23,8 @@ async def execute(request: Request) -> Response:
         request.scope["caller"],
         _base_url(request),
         read_writer(request.headers),
+        request.headers.get("user-agent", ""),
+        request.client.host if request.client else "",
     )
     # Loaded with the first document: graphql-core takes a fifth of the server's whole start.
     from runyard.server.wandb_api.graphql import documents

@@ -8,6 +8,7 @@ import hashlib
 import time
 from collections.abc import AsyncIterator
 
+from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
@@ -48,6 +49,21 @@ async def download(request: Request) -> Response:
             name = path["name"].rpartition("/")[2]
             return FileResponse(file, filename=name, media_type=kind_of_file(name))
     raise HttpError(404, f"there is no file {path['name']!r} of run {path['run']!r}")
+
+
+async def download_history(request: Request) -> Response:
+    tracker: Tracker = request.app.state.tracker
+    caller, (run, name) = signed(request, Kind.HISTORY_DOWN)
+    row = await tracker.read(runs.by_key, run)
+    if row is None or not may_read(caller, row["entity"]):
+        raise HttpError(404, "the run of this file is gone")
+    if "range" in request.headers:
+        raise HttpError(409, "this file is for downloads, which take all of it")
+    path = await tracker.exports.make(tracker, run, name)
+    # Older clients ask for the size first.
+    is_taken = request.method == "GET"
+    after = BackgroundTask(tracker.exports.drop, name) if is_taken else None
+    return FileResponse(path, media_type="application/vnd.apache.parquet", background=after)
 
 
 async def _hashed(chunks: AsyncIterator[bytes], digest: hashlib._Hash) -> AsyncIterator[bytes]:

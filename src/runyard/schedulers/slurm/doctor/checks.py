@@ -171,11 +171,11 @@ def _drift(facts: SlurmFacts, profile: Profile) -> Iterator[Finding]:
     missing = [name for name in profile.gpus.types if types and name not in types]
     if missing:
         differences.append(f"GPUs {', '.join(missing)}, Slurm has {', '.join(sorted(types))}")
-    for name, one in known.items():
+    for name, rules in known.items():
         limit = profile.limits.by_partition.get(name)
-        if limit and limit.longest and one.longest and limit.longest > one.longest:
+        if limit and limit.longest and rules.longest and limit.longest > rules.longest:
             differences.append(
-                f"jobs of {short_time(limit.longest)} in {name}, Slurm {short_time(one.longest)}"
+                f"jobs of {short_time(limit.longest)} in {name}, Slurm {short_time(rules.longest)}"
             )
     if facts.has_accounting is not None and profile.accounting.sacct != "unknown":
         answer = "yes" if facts.has_accounting else "no"

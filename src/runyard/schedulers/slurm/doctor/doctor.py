@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from runyard.clusters.asking import Answer, Ask, asker, recording
@@ -15,7 +14,7 @@ from runyard.clusters.place import Recognised
 from runyard.clusters.profile import Profile
 from runyard.clusters.stand_ins import StandIns
 from runyard.config.request import Request
-from runyard.schedulers.doctor import Outcome
+from runyard.schedulers.doctor import Outcome, ProbeRequest, Site
 from runyard.schedulers.slurm.doctor.checks import check_slurm
 from runyard.schedulers.slurm.doctor.draft import draft, draft_name
 from runyard.schedulers.slurm.doctor.node_checks import check_nodes
@@ -72,39 +71,17 @@ class SlurmDoctor:
             for words, answer, text in answers
         ]
 
-    def look_from_inside(
-        self,
-        request: Request,
-        profile: Profile,
-        *,
-        folders: Mapping[str, Path],
-        home: Path,
-        keys: Sequence[str],
-        wait: float,
-        say: Callable[[str], None],
-    ) -> Outcome:
+    def look_from_inside(self, request: Request, profile: Profile, wanted: ProbeRequest) -> Outcome:
         header = put_together(_options(request, profile))
-        return run_probe(
-            self._environ, profile, options=option_words(header), folders=folders, home=home,
-            keys=keys, wait=wait, say=say,
-        )  # fmt: skip
+        return run_probe(self._environ, profile, option_words(header), wanted)
 
     def check_nodes(
         self, outcome: Outcome, profile: Profile, folders: Mapping[str, str]
     ) -> Iterator[Finding]:
         return check_nodes(outcome, profile, folders)
 
-    def draft(
-        self,
-        host: str,
-        answers: Mapping[str, Any] | None,
-        *,
-        date: str,
-        containers: list[str],
-        cuda: list[str],
-    ) -> tuple[str, str]:
-        text = draft(self._facts, host, answers, date=date, containers=containers, cuda=cuda)
-        return draft_name(self._facts, host), text
+    def draft(self, site: Site) -> tuple[str, str]:
+        return draft_name(self._facts, site.host), draft(self._facts, site)
 
 
 def _user(environ: Mapping[str, str]) -> str:

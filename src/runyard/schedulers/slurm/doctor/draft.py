@@ -8,6 +8,7 @@ from typing import Any
 
 from runyard.clusters.site_checks import CONTAINER_PROGRAMS
 from runyard.reading.units import short_time
+from runyard.schedulers.doctor import Site
 from runyard.schedulers.slurm.facts import SlurmFacts
 
 
@@ -17,20 +18,18 @@ def draft_name(facts: SlurmFacts, host: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name).strip("-.").lower() or "cluster"
 
 
-def draft(
-    facts: SlurmFacts, host: str, answers: Mapping[str, Any] | None, *, date: str,
-    containers: list[str], cuda: list[str],
-) -> str:  # fmt: skip
+def draft(facts: SlurmFacts, site: Site) -> str:
     """The text of the profile. What only a person can know stands there as a comment."""
+    answers = site.node if isinstance(site.node, dict) else None
     blocks = [
-        _head(facts, host, date),
+        _head(facts, site.host, site.date),
         "\n".join(_submission(facts)),
         "\n".join(_limits(facts)),
         "\n".join(_gpus(facts, answers)),
         "\n".join(_memory(facts)),
         "\n".join(_storage(answers)),
         "\n".join(_network(answers)),
-        "\n".join(_software(answers, containers, cuda)),
+        "\n".join(_software(answers, site.containers, site.cuda)),
         "\n".join(_accounting(facts)),
         "\n".join(_elasticity(facts)),
     ]

@@ -67,11 +67,11 @@ def _folders(seen: Mapping[str, Any], folders: Mapping[str, str]) -> Iterator[Fi
             yield _finding(name, "fail", f"{path} is not seen by {GROUP}", mend)
 
 
-def _local(found: Any, profile: Profile) -> Finding:
-    if not isinstance(found, list) or not found:
+def _local(folders: Any, profile: Profile) -> Finding:
+    if not isinstance(folders, list) or not folders:
         return _finding("local disk", "warn", "there is no folder that jobs can write on the node",
                         "write storage: {local: FOLDER} into a profile")  # fmt: skip
-    best = found[0]
+    best = folders[0]
     space = f"{best['free'] / 1e9:,.0f} GB free"
     kind = ", in memory" if best.get("memory") else ""
     says = f"{best['path']} ({best['name']}): {space}{kind}"
@@ -86,11 +86,11 @@ def _local(found: Any, profile: Profile) -> Finding:
     )  # fmt: skip
 
 
-def _internet(told: Mapping[str, Any], profile: Profile) -> Finding:
-    reached = told.get("reached")
+def _internet(answers: Mapping[str, Any], profile: Profile) -> Finding:
+    reached = answers.get("reached")
     if reached is None:
         return _finding(
-            "internet", "warn", f"could not be told: {told.get('trouble', 'no answer')}"
+            "internet", "warn", f"could not be told: {answers.get('trouble', 'no answer')}"
         )
     known = profile.network.internet
     if reached:
@@ -99,34 +99,34 @@ def _internet(told: Mapping[str, Any], profile: Profile) -> Finding:
         mend = None if state == "ok" else "the profile says otherwise: network: {internet: yes}"
         but = f", {', '.join(silent)} cannot" if silent else ""
         return _finding("internet", state, f"{', '.join(reached)} can be reached{but}", mend)
-    proxy = f", but {told['proxy']} names a proxy" if told.get("proxy") else ""
+    proxy = f", but {answers['proxy']} names a proxy" if answers.get("proxy") else ""
     state = "ok" if known in ("no", "proxy", "unknown") else "warn"
     mend = None if state == "ok" else "the profile says otherwise: network: {internet: no}"
     return _finding("internet", state, f"there is none{proxy}; what jobs need must be there", mend)
 
 
-def _server(told: Mapping[str, Any]) -> Finding:
-    if not told.get("key"):
+def _server(answers: Mapping[str, Any]) -> Finding:
+    if not answers.get("key"):
         return _finding("server", "warn", "the state folder has no server yet, or is not seen",
                         "`runyard server start`, then look again")  # fmt: skip
-    if told.get("answers"):
-        return _finding("server", "ok", f"{told.get('url')} answers, and the key is taken")
-    if told.get("trouble") == "loopback":
+    if answers.get("answers"):
+        return _finding("server", "ok", f"{answers.get('url')} answers, and the key is taken")
+    if answers.get("trouble") == "loopback":
         return _finding(
-            "server", "fail", f"{told.get('url')} listens on its own machine only",
+            "server", "fail", f"{answers.get('url')} listens on its own machine only",
             "`runyard server restart --listen cluster` opens it to nodes; it asks for the key",
         )  # fmt: skip
     return _finding(
-        "server", "fail", f"{told.get('url')} cannot be reached: {told.get('trouble')}",
+        "server", "fail", f"{answers.get('url')} cannot be reached: {answers.get('trouble')}",
         "a firewall may be between: `runyard server submit` runs it on a node; without it, jobs "
         "record on disk and `runyard sync` brings them in",
     )  # fmt: skip
 
 
-def _keys(found: Any) -> Iterator[Finding]:
+def _keys(names: Any) -> Iterator[Finding]:
     """For servers that are not our own."""
-    if isinstance(found, list) and found:
-        yield _finding("keys", "ok", f"{', '.join(found)} can be read")
+    if isinstance(names, list) and names:
+        yield _finding("keys", "ok", f"{', '.join(names)} can be read")
 
 
 def _programs(there: Any, profile: Profile) -> Finding:
@@ -140,8 +140,8 @@ def _programs(there: Any, profile: Profile) -> Finding:
     return _finding("programs", "ok", listed)
 
 
-def _gpus(found: Any) -> Iterator[Finding]:
-    if isinstance(found, list) and found:
-        cards = [", ".join(part.strip() for part in line.split(",")[:2]) for line in found]
+def _gpus(lines: Any) -> Iterator[Finding]:
+    if isinstance(lines, list) and lines:
+        cards = [", ".join(part.strip() for part in line.split(",")[:2]) for line in lines]
         listed = "; ".join(f"{card} MiB" for card in dict.fromkeys(cards))
-        yield _finding("gpus", "ok", f"{len(found)}: {listed}")
+        yield _finding("gpus", "ok", f"{len(lines)}: {listed}")

@@ -20,7 +20,6 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SECONDS = 8.0
 
 
@@ -112,7 +111,7 @@ def _server(asked: Any) -> Any:
             content = json.load(file)
     except FileNotFoundError:
         return {"key": False}
-    if content["listen"] in LOOPBACK and content["hostname"] != socket.gethostname():
+    if content["listen"] in asked["loopback"] and content["hostname"] != socket.gethostname():
         # On this port of another machine anybody may listen: the key is not for them.
         return {"key": True, "answers": False, "url": content["url"], "trouble": "loopback"}
     # As `proof.py` has it, which is not there on the node. The key itself is not sent.
@@ -132,14 +131,14 @@ def _server(asked: Any) -> Any:
     return {"key": True, "answers": False, "url": content["url"], "trouble": trouble}
 
 
-def _https(told: Any) -> Any:
+def _https(server: Any) -> Any:
     """Verifies a server that speaks TLS: by the state folder's authority, or by a known one."""
-    if not told.get("authority"):
+    if not server.get("authority"):
         return []
     context = ssl.create_default_context()
-    context.load_verify_locations(cadata=told["authority"])
-    if told.get("tls_ca"):
-        context.load_verify_locations(told["tls_ca"])
+    context.load_verify_locations(cadata=server["authority"])
+    if server.get("tls_ca"):
+        context.load_verify_locations(server["tls_ca"])
     return [urllib.request.HTTPSHandler(context=context)]
 
 

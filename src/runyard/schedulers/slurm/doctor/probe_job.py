@@ -13,13 +13,14 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from runyard.clusters.profile import Profile
 from runyard.clusters.site_checks import CONTAINER_PROGRAMS
-from runyard.schedulers.doctor import Outcome
+from runyard.proof import LOOPBACK
+from runyard.schedulers.doctor import Outcome, ProbeRequest
 from runyard.schedulers.errors import SchedulerError
 from runyard.schedulers.protocol import POLL_SECONDS
 from runyard.schedulers.slurm.doctor import node_probe
@@ -77,16 +78,11 @@ def marked(folders: Mapping[str, Path]) -> Iterator[dict[str, str]]:
 def run_probe(
     environ: Mapping[str, str],
     profile: Profile,
-    *,
     options: Sequence[str],
-    folders: Mapping[str, Path],
-    home: Path,
-    keys: Sequence[str],
-    wait: float,
-    say: Callable[[str], None],
+    wanted: ProbeRequest,
 ) -> Outcome:
     """Submit the job, wait for its answer, and leave nothing behind, however it ends."""
-    with marked(folders) as marks:
+    with marked(wanted.folders) as marks:
         if not marks:
             return Outcome(None, "none of the project's folders can be written")
         question = {
@@ -94,8 +90,9 @@ def run_probe(
             "python": sys.executable,
             "local": profile.storage.local,
             "outside": OUTSIDE,
-            "home": str(home),
-            "keys": list(keys),
+            "loopback": LOOPBACK,
+            "home": str(wanted.home),
+            "keys": list(wanted.keys),
             "programs": [*CONTAINER_PROGRAMS, "srun", "nvidia-smi"],
         }
         text = probe_script(question, sys.executable, profile.script.path)
@@ -103,7 +100,7 @@ def run_probe(
         clean = clean_environment(environ, names)
         key = next(iter(marks.values()))
         try:
-            sent = send(text, key, options=options, environ=clean, notice=say)
+            sent = send(text, key, options=options, environ=clean, notice=wanted.say)
         except SchedulerError as error:
             return Outcome(None, error.what, error.mend)
         if not sent.is_good:
@@ -111,7 +108,7 @@ def run_probe(
                            "give what the site wants: --partition, --account, --qos")  # fmt: skip
         job_id = sent.output
         try:
-            return _wait(environ, job_id, [Path(mark) for mark in marks.values()], wait, say)
+            return _wait(environ, job_id, [Path(mark) for mark in marks.values()], wanted)
         finally:
             with contextlib.suppress(SchedulerError):
                 cancel([job_id], environ=environ)
@@ -121,10 +118,9 @@ def _wait(
     environ: Mapping[str, str],
     job_id: str,
     marks: Sequence[Path],
-    wait: float,
-    say: Callable[[str], None],
+    wanted: ProbeRequest,
 ) -> Outcome:
-    end, next_ask, reported = time.monotonic() + wait, 0.0, ""
+    end, next_ask, reported = time.monotonic() + wanted.wait, 0.0, ""
     late: float | None = None
     while True:
         answers = _answer(marks)
@@ -145,12 +141,12 @@ def _wait(
                 late = late or now + _LATE_SECONDS
             elif words != reported:
                 reported = words
-                say(f"job {job_id} is {reported}")
+                wanted.say(f"job {job_id} is {reported}")
             next_ask = now + POLL_SECONDS
         if now >= end and late is None:
             return Outcome(
                 None,
-                f"job {job_id} did not run within {wait:.0f} s ({reported})",
+                f"job {job_id} did not run within {wanted.wait:.0f} s ({reported})",
                 "wait longer with --wait 30m, or ask for another --partition or --qos",
                 job_id,
             )

@@ -5,6 +5,7 @@ What is listed here stays, and everything else goes: a new setting of a site may
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from runyard.clusters.stand_ins import StandIns
@@ -33,6 +34,17 @@ _RULES = frozenset({
 _KINDS = {"PartitionName": "partition", "AllowAccounts": "account"}
 _KINDS |= {"AllowQos": "qos", "QoS": "qos", "ClusterName": "cluster"}
 
+# Machines that commands name when they complain.
+_HOSTS = re.compile(r"SlurmctldHost\[\d+\]|AccountingStorage(?:Backup)?Host|SlurmdbdHost")
+_RELEASE = re.compile(r"\d+(?:\.\d+)+(?:-\d+(?:rc\d+)?)?")
+# What every Slurm may have; a site's own resources, licences and plugins are called as it likes.
+_PLAIN = re.compile(
+    r"(?:gres/)?(?:gpu|mps|shard)(?:[:=(].*)?|(?:cpu|mem|energy|node|billing|fs/disk|vmem|pages)"
+    r"(?:=.*)?|all_partitions|defaults|logging|lua|partition|pbs|require_timelimit|throttle",
+    re.IGNORECASE,
+)
+_OWN_LISTS = ("AccountingStorageTRES", "GresTypes", "JobSubmitPlugins", "TRES")
+
 
 def without_names(words: Sequence[str], text: str, names: StandIns) -> str:
     """What a command answered; `words` are its own."""
@@ -43,13 +55,19 @@ def without_names(words: Sequence[str], text: str, names: StandIns) -> str:
 
 
 def _config(text: str, names: StandIns) -> str:
-    kept = {name: value for name, value in read_config(text).items() if name in _SETTINGS}
+    settings = read_config(text)
+    for name, value in settings.items():
+        host = value.partition("(")[0]
+        if _HOSTS.fullmatch(name) and host not in ("", "localhost"):
+            names.of("host", host)
+    kept = {name: value for name, value in settings.items() if name in _SETTINGS}
     return "".join(f"{name} = {_value(name, value, names)}\n" for name, value in kept.items())
 
 
 def _partitions(text: str, names: StandIns) -> str:
     lines = []
     for rules in read_partition_rules(text).values():
+        names.nodes(rules.get("Nodes", "").replace("(null)", ""))
         kept = {name: value for name, value in rules.items() if name in _RULES}
         lines.append(
             " ".join(f"{name}={_value(name, value, names)}" for name, value in kept.items())
@@ -58,8 +76,29 @@ def _partitions(text: str, names: StandIns) -> str:
 
 
 def _value(name: str, value: str, names: StandIns) -> str:
+    if name in _OWN_LISTS:
+        return _plain(value)
+    if name == "SLURM_VERSION":
+        return _release(value)
     kind = _KINDS.get(name)
     return names.text(value) if kind is None else names.of_all(kind, value)
+
+
+def _plain(listed: str) -> str:
+    """Of a list with commas between, also `gpu:a100:2(IDX:0,1),nvme:1`."""
+    parts = re.findall(r"(?:[^,(]|\([^)]*\))+", listed)
+    return ",".join(part for part in parts if _PLAIN.fullmatch(part)) or "(null)"
+
+
+def _release(text: str) -> str:
+    match = _RELEASE.search(text)
+    return match[0] if match else ""
+
+
+def _nodes(text: str, names: StandIns) -> str:
+    rows = [line.rpartition("|") for line in text.splitlines()]
+    plain = "".join(f"{before}{bar}{_plain(gres)}\n" for before, bar, gres in rows)
+    return _first_column("partition")(plain, names)
 
 
 def _first_column(kind: str) -> Callable[[str, StandIns], str]:
@@ -78,8 +117,8 @@ def _first_column(kind: str) -> Callable[[str, StandIns], str]:
 _COMMANDS: dict[str, Callable[[str, StandIns], str]] = {
     "scontrol show config": _config,
     "scontrol --oneliner show partition": _partitions,
-    "sinfo --noheader": _first_column("partition"),
+    "sinfo --noheader": _nodes,
     "sacctmgr -nP show qos": _first_column("qos"),
     "sacctmgr -nP show assoc": _first_column("account"),
-    "sinfo --version": lambda text, _: text,
+    "sinfo --version": lambda text, _: f"slurm {_release(text)}\n",
 }

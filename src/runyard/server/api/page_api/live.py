@@ -67,17 +67,17 @@ async def news(
         return nothing(revision) | {"whole": True}
     if since == revision:
         return None
-    found: dict[str, set[int]] = {name: set() for name in _LISTS}
+    keys: dict[str, set[int]] = {name: set() for name in _LISTS}
     flags = dict.fromkeys(_FLAGS, False)
     entities = readable(caller)
     if (scope.jobs or scope.overview) and entities is not None:
         # These tell of everything there is, so of what is not the caller's too.
         pending = await tracker.read(_seen, pending, jobs.Sight(caller.key, entities))
     for change in pending:
-        _sort_in(found, flags, scope, change.kind, change.key, change.project, change.detail)
-    if not any(found.values()) and not any(flags.values()):
+        _sort_in(keys, flags, scope, change.kind, change.key, change.project, change.detail)
+    if not any(keys.values()) and not any(flags.values()):
         return None
-    names = {name: sorted(keys) for name, keys in found.items()}
+    names = {name: sorted(changed) for name, changed in keys.items()}
     return {"revision": revision, "whole": False, **names, **flags}
 
 
@@ -101,7 +101,7 @@ def nothing(revision: int) -> dict[str, Any]:
 
 
 def _sort_in(
-    found: dict[str, set[int]],
+    keys: dict[str, set[int]],
     flags: dict[str, bool],
     scope: Scope,
     kind: Kind,
@@ -118,11 +118,11 @@ def _sort_in(
         Kind.FILES: "files",
     }
     if kind in by_run and (is_shown or key in scope.runs):
-        found[by_run[kind]].add(key)
+        keys[by_run[kind]].add(key)
     elif kind is Kind.CONSOLE and key in scope.runs:
-        found["console"].add(key)
+        keys["console"].add(key)
     elif kind in (Kind.SWEEP, Kind.TRIAL) and (is_shown or key in scope.sweeps):
-        found["sweeps"].add(key)
+        keys["sweeps"].add(key)
     elif kind is Kind.AGENT and (scope.jobs or detail in scope.sweeps):
         flags["agents"] = True
     elif kind is Kind.REPORT and is_shown:
@@ -252,9 +252,9 @@ async def _events(request: Request, watches: Sequence[_Watch]) -> AsyncIterator[
             await asyncio.sleep(0.05)  # What comes together is told together.
 
 
-def _event(watch: _Watch, told: dict[str, Any]) -> bytes:
-    content = told if watch.id is None else told | {"watch": watch.id}
-    return b"id: %d\ndata: %s\n\n" % (told["revision"], orjson.dumps(content))
+def _event(watch: _Watch, change: dict[str, Any]) -> bytes:
+    content = change if watch.id is None else change | {"watch": watch.id}
+    return b"id: %d\ndata: %s\n\n" % (change["revision"], orjson.dumps(content))
 
 
 class _Bell:
@@ -288,12 +288,12 @@ class _Bell:
                 self._loop.call_soon_threadsafe(self._event.set)
 
 
-async def _scope(request: Request, given: QueryParams) -> Scope:
+async def _scope(request: Request, query: QueryParams) -> Scope:
     tracker, caller = tracker_of(request), caller_of(request)
-    shown = [(await project_at(request, place))["key"] for place in given.getlist("project")]
+    shown = [(await project_at(request, place))["key"] for place in query.getlist("project")]
     keys: dict[str, list[int]] = {"run": [], "sweep": []}
     for name, by_key in (("run", runs.by_key), ("sweep", sweeps.by_key)):
-        for text in given.getlist(name):
+        for text in query.getlist(name):
             key = arguments.whole_number(text, name) or 0
             row = await tracker.read(by_key, min(key, LARGEST_KEY))
             if row is None or not may_read(caller, row["entity"]):
@@ -303,6 +303,6 @@ async def _scope(request: Request, given: QueryParams) -> Scope:
         frozenset(shown),
         frozenset(keys["run"]),
         frozenset(keys["sweep"]),
-        jobs=given.get("jobs") == "1",
-        overview=given.get("projects") == "1",
+        jobs=query.get("jobs") == "1",
+        overview=query.get("projects") == "1",
     )

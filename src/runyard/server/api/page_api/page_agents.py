@@ -47,7 +47,7 @@ def _agents(
 ) -> dict[str, Any]:
     tests, owners = of_entities(entities)
     question = (
-        "SELECT agents.*, sweeps.id AS sweep_id, sweeps.name AS sweep_name, "  # noqa: S608
+        "SELECT agents.*, sweeps.id AS sweep_id, sweeps.name AS sweep_name, "
         "sweeps.state AS sweep_state, projects.entity AS entity, projects.name AS project "
         "FROM agents JOIN sweeps ON sweeps.key = agents.sweep "
         f"JOIN projects ON projects.key = sweeps.project WHERE {' AND '.join(tests or '1')} "

@@ -35,12 +35,11 @@ def tag_of(request: Request, revision: int) -> str:
     return f'W/"{revision}-{question}"'
 
 
-def is_known(request: Request, tag: str) -> bool:
-    """Whether the page has this answer already."""
-    return tag in (part.strip() for part in request.headers.get("if-none-match", "").split(","))
-
-
-def not_changed(tag: str) -> Response:
+def not_changed(request: Request, tag: str) -> Response | None:
+    """The answer to a page that has this one already."""
+    known = (part.strip() for part in request.headers.get("if-none-match", "").split(","))
+    if tag not in known:
+        return None
     return Response(status_code=304, headers={"ETag": tag, "Cache-Control": "no-cache"})
 
 

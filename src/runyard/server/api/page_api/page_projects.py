@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from runyard.server.api.page_api.page_answers import (
-    is_known,
     not_changed,
     plain,
     readable_project,
@@ -45,8 +44,8 @@ async def list_projects(request: Request) -> Response:
     now = time.time()
     # The days of the activity go on without any change.
     tag = tag_of(request, tracker.changes.of_all(_LISTED) + int(now // 86_400))
-    if is_known(request, tag):
-        return not_changed(tag)
+    if (known := not_changed(request, tag)) is not None:
+        return known
     revision = tracker.changes.revision
     projects = await tracker.read(_projects, readable(caller), now)
     return await send_json(request, {"revision": revision, "projects": projects}, tag)
@@ -58,8 +57,8 @@ async def list_keys(request: Request) -> Response:
     project = await readable_project(request)
     tracker = tracker_of(request)
     tag = tag_of(request, tracker.changes.of_project(project["key"], _NAMED))
-    if is_known(request, tag):
-        return not_changed(tag)
+    if (known := not_changed(request, tag)) is not None:
+        return known
     revision = tracker.changes.revision
     keys = await tracker.read(tracker.project_keys.read, project["key"], revision)
     ranked = await tracker.read(_ranked_metrics, project["key"])
@@ -82,7 +81,7 @@ def _projects(
     connection: sqlite3.Connection, entities: Entities | None, now: float
 ) -> list[dict[str, Any]]:
     rows = connection.execute(
-        "SELECT key, entity, name, created_at, "  # noqa: S608
+        "SELECT key, entity, name, created_at, "
         "(SELECT count(*) FROM sweeps WHERE sweeps.project = projects.key) AS sweeps, "
         "(SELECT count(*) FROM reports WHERE reports.project = projects.key) AS reports "
         f"FROM projects WHERE {NOT_TRASH}"
@@ -114,7 +113,7 @@ def _projects(
         for row in rows
         if entities is None or row["entity"] in entities
     ]
-    return sorted(projects, key=lambda one: -one["last_at"])
+    return sorted(projects, key=lambda project: -project["last_at"])
 
 
 def _spark(connection: sqlite3.Connection, project: int) -> dict[str, Any]:
@@ -143,13 +142,13 @@ def _dullness(name: str) -> int:
 
 def _activity(connection: sqlite3.Connection, now: float) -> dict[int, list[int]]:
     """How many runs began on each of the last days, today's at the end."""
-    found: dict[int, list[int]] = {}
+    days_of: dict[int, list[int]] = {}
     begin = now - _DAYS * 86_400
     for row in connection.execute(
         "SELECT project, CAST((created_at - ?) / 86400 AS INTEGER) AS day, count(*) AS count "
         "FROM runs WHERE created_at >= ? GROUP BY project, day",
         (begin, begin),
     ):
-        days = found.setdefault(row["project"], [0] * _DAYS)
+        days = days_of.setdefault(row["project"], [0] * _DAYS)
         days[min(row["day"], _DAYS - 1)] += row["count"]
-    return found
+    return days_of

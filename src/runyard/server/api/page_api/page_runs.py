@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from runyard.server.api.page_api.page_answers import (
-    is_known,
     not_changed,
     plain,
     readable_project,
@@ -27,6 +26,7 @@ from runyard.server.http.routes import Endpoints
 from runyard.server.listing import run_groups
 from runyard.server.listing.field_paths import Field, UnknownField, find_field
 from runyard.server.listing.run_listing import count_all, read_columns
+from runyard.server.listing.run_lists import SHOWN
 from runyard.server.people.permissions import RUNS
 from runyard.server.runs.runs import change_tags, edit_run, rename_runs
 from runyard.server.store.changes import Kind
@@ -36,7 +36,6 @@ from runyard.shapes.runs import Run
 
 api = Endpoints("runs")
 
-_SHOWN = (Kind.RUN, Kind.DELETED, Kind.MOVED)
 _MOST_FIELDS = 200
 
 
@@ -92,9 +91,9 @@ async def list_columns(request: Request) -> Response:
     """
     project = await readable_project(request)
     tracker = tracker_of(request)
-    tag = tag_of(request, tracker.changes.of_project(project["key"], _SHOWN))
-    if is_known(request, tag):
-        return not_changed(tag)
+    tag = tag_of(request, tracker.changes.of_project(project["key"], SHOWN))
+    if (known := not_changed(request, tag)) is not None:
+        return known
     query = request.query_params
     since = arguments.number(request, "since")
     wanted = {part: list(dict.fromkeys(query.getlist(part))) for part in ("config", "summary")}
@@ -105,7 +104,7 @@ async def list_columns(request: Request) -> Response:
     # Before it is read: what is written meanwhile comes with the next question.
     revision = tracker.changes.revision
     keys, deleted = None, list[int]()
-    news = None if since is None else tracker.changes.since(since, _SHOWN)
+    news = None if since is None else tracker.changes.since(since, SHOWN)
     if news is not None:
         changed = [change for change in news if change.project == project["key"]]
         keys = [change.key for change in changed if change.kind is Kind.RUN]

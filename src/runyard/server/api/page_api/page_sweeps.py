@@ -20,7 +20,7 @@ from runyard.search.portrait import Drawn
 from runyard.search.space import MISSING, Leaf, look_up
 from runyard.search.sweep import Sweep
 from runyard.search.tasks import COMMAND_LINE, NUMBER
-from runyard.server.api.page_api.page_answers import is_known, not_changed, plain, send_json, tag_of
+from runyard.server.api.page_api.page_answers import not_changed, plain, send_json, tag_of
 from runyard.server.api.sweep_json import sweep_json
 from runyard.server.http import arguments
 from runyard.server.http.access import readable_sweep, tracker_of
@@ -34,6 +34,7 @@ from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweeps, trials
 from runyard.server.sweeps.policy.rules import Rules
 from runyard.shapes import sweeps as shapes
+from runyard.vocabulary import RESULT_STATES
 
 api = Endpoints("sweeps")
 
@@ -44,7 +45,6 @@ _TOLD = (
 )  # fmt: skip
 # Parameters of a list of command lines that are no settings.
 _HIDDEN = (NUMBER, COMMAND_LINE)
-_COUNTED = ("finished", "stopped")
 
 
 @api.get("/api/sweeps/{key:int}/columns", RUNS, query={"since": int}, answer=shapes.SweepColumns)
@@ -55,8 +55,8 @@ async def show_columns(request: Request) -> Response:
     row = await readable_sweep(request)
     tracker = tracker_of(request)
     tag = tag_of(request, tracker.changes.of_project(row["project"], _SHOWN))
-    if is_known(request, tag):
-        return not_changed(tag)
+    if (known := not_changed(request, tag)) is not None:
+        return known
     since = arguments.number(request, "since")
     revision = tracker.changes.revision
     news = None if since is None else tracker.changes.since(since, (Kind.TRIAL,))
@@ -88,8 +88,8 @@ async def show_importance(request: Request) -> Response:
     row = await readable_sweep(request)
     tracker = tracker_of(request)
     tag = tag_of(request, tracker.changes.of_project(row["project"], (Kind.TRIAL,)))
-    if is_known(request, tag):
-        return not_changed(tag)
+    if (known := not_changed(request, tag)) is not None:
+        return known
     plan = await tracker.sweeps.plan_of(row)
     metric = request.query_params.get("metric") or (
         plan.rules.aims[0].name if plan.rules.aims else None
@@ -207,12 +207,14 @@ def _front(rows: Sequence[Row], measured: Sequence[Mapping[str, float]], rules: 
     values = np.array(
         [
             [
-                aim.lowered(one[aim.name])
-                if aim.name in one and trial["state"] in _COUNTED and rules.keeps_limits(one)
+                aim.lowered(measures[aim.name])
+                if aim.name in measures
+                and trial["state"] in RESULT_STATES
+                and rules.keeps_limits(measures)
                 else np.nan
                 for aim in rules.aims
             ]
-            for trial, one in zip(rows, measured, strict=True)
+            for trial, measures in zip(rows, measured, strict=True)
         ]
     )
     return [rows[place]["number"] for place in np.flatnonzero(front(values)).tolist()]
@@ -227,9 +229,9 @@ def _convergence(
     aim = rules.aims[0]
     ended = sorted(
         (
-            (trial["ended"], trial["number"], one[aim.name], trial["ended_at"])
-            for trial, one in zip(rows, measured, strict=True)
-            if trial["ended"] is not None and trial["score"] is not None and aim.name in one
+            (trial["ended"], trial["number"], measures[aim.name], trial["ended_at"])
+            for trial, measures in zip(rows, measured, strict=True)
+            if trial["ended"] is not None and trial["score"] is not None and aim.name in measures
         )
     )
     best, improvements = None, []
@@ -245,7 +247,7 @@ def _importance(rows: Sequence[Row], sweep: Sweep, metric: str, maximize: bool) 
     chosen = [
         place
         for place, trial in enumerate(rows)
-        if trial["state"] in _COUNTED and metric in measured[place]
+        if trial["state"] in RESULT_STATES and metric in measured[place]
     ]
     settings = [json.loads(rows[place]["settings"]) for place in chosen]
     parameters = _parameters(sweep, settings)
@@ -270,7 +272,7 @@ def _importance(rows: Sequence[Row], sweep: Sweep, metric: str, maximize: bool) 
     return {
         **content,
         "explained": min(1.0, sum(share.share for share in shares)),
-        "parameters": [_importance_json(one.drawn.name, its) for one, its in pairs],
+        "parameters": [_importance_json(parameter.drawn.name, share) for parameter, share in pairs],
     }
 
 
@@ -282,10 +284,10 @@ def _indices(parameter: _Parameter) -> list[float]:
     ]
 
 
-def _importance_json(name: str, its: Importance) -> dict[str, Any]:
+def _importance_json(name: str, importance: Importance) -> dict[str, Any]:
     return {
         "name": name,
-        "share": its.share,
-        "is_sure": its.is_sure,
-        "best": its.best,
+        "share": importance.share,
+        "is_sure": importance.is_sure,
+        "best": importance.best,
     }

@@ -163,13 +163,13 @@ def _logged(db: Connection, project: int, keys: Sequence[int] | None) -> set[tup
     logged = {
         (row["stream"], row["key"])
         for row in db.execute(
-            f"SELECT DISTINCT stream, key FROM series WHERE {which} "  # noqa: S608
+            f"SELECT DISTINCT stream, key FROM series WHERE {which} "
             "AND stream IN (0, 1) AND level = 0 AND kind <= :last",
             values,
         )
     }
     for row in db.execute(
-        f"SELECT stream, data FROM batches WHERE {which} AND stream IN (0, 1)",  # noqa: S608
+        f"SELECT stream, data FROM batches WHERE {which} AND stream IN (0, 1)",
         values,
     ):
         logged |= {
@@ -186,13 +186,13 @@ def runs_with_media(db: Connection, project: int, keys: Sequence[int]) -> dict[s
         (project, json.dumps(list(keys))),
     ).fetchall()
     summaries = {row["key"]: parse(row["summary"]) for row in rows}
-    found: dict[str, list[int]] = {}
+    runs_by_name: dict[str, list[int]] = {}
     for key in keys:
         media: dict[str, str] = {}
         _note({}, media, summaries.get(key, {}))
         for name in media:
-            found.setdefault(name, []).append(key)
-    return found
+            runs_by_name.setdefault(name, []).append(key)
+    return runs_by_name
 
 
 def _note(known: dict[str, Name], media: dict[str, str], content: Mapping[str, Any]) -> None:

@@ -124,11 +124,11 @@ def _read(db: Connection, run: int, stream: int, numbers: Numbers) -> list[dict[
         wanted = numbers[low:high]
         columns = _columns(db, run, stream, place, None)
         rows = to_rows([pick(column, wanted) for column in columns], name_of)
-        objects.extend(_as_object(row) for row in rows.values())
+        objects.extend(as_object(row) for row in rows.values())
     return objects
 
 
-def _as_object(row: dict[str, Any] | str) -> dict[str, Any]:
+def as_object(row: dict[str, Any] | str) -> dict[str, Any]:
     if isinstance(row, dict):
         return row
     try:

@@ -126,6 +126,14 @@ CREATE TABLE custom_charts (
 ) WITHOUT ROWID;
 """
 
+# A run that its program gave an id of its own.
+NAMED = """
+ALTER TABLE runs ADD COLUMN announced_id TEXT;   -- the id that `runyard run` announced it with
+ALTER TABLE runs ADD COLUMN left_behind INTEGER NOT NULL DEFAULT 0;
+                                         -- whether its program went on to another run
+CREATE INDEX runs_by_announced_id ON runs (announced_id) WHERE announced_id IS NOT NULL;
+"""
+
 # How many runs a project has ever had, deleted ones too: the number in a new run's name.
 COUNTED = """
 ALTER TABLE projects ADD COLUMN runs_made INTEGER NOT NULL DEFAULT 0;

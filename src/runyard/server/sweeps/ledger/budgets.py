@@ -9,9 +9,7 @@ from runyard.server.processes.attempts import gpu_share
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger.at_work import at_work
 from runyard.server.sweeps.policy.budget_account import Account, OpenTrial, balance
-
-# A trial that ran to an end of its own says what the next one takes.
-_ENDED = ("finished", "stopped")
+from runyard.vocabulary import RESULT_STATES
 
 
 def account(db: Connection, sweep: Row, now: float) -> Account | None:
@@ -27,7 +25,7 @@ def account(db: Connection, sweep: Row, now: float) -> Account | None:
         (sweep["key"],),
     )
     for row in totals:
-        if row["state"] in _ENDED:
+        if row["state"] in RESULT_STATES:
             ended += row["count"]
             seconds += row["seconds"]
             gpu_seconds += row["gpu_seconds"]

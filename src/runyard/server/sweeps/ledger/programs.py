@@ -12,7 +12,7 @@ from runyard.save_protocol import GO_ON
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweeps
 from runyard.server.sweeps.policy.fitting import Programs, Refusal, Room, explain, refusal
-from runyard.sweep_states import OPEN_STATES
+from runyard.vocabulary import OPEN_STATES
 
 # How attempts end that their job's end has cut off; in a chain that is asking to go on.
 _CUT = ("time", "go-on")

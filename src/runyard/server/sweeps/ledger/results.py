@@ -14,7 +14,7 @@ from runyard.server.sweeps.ledger import sweeps
 from runyard.server.sweeps.ledger.measures import last_value, measure
 from runyard.server.sweeps.policy.controller_requests import plain_value
 from runyard.server.sweeps.policy.rules import Aim, Rules
-from runyard.sweep_states import ENDED_STATES
+from runyard.vocabulary import ENDED_STATES
 
 IsEnough = Callable[[int, int], bool]
 Place = Callable[[Mapping[str, Any]], Sequence[float] | None]

@@ -23,7 +23,7 @@ from runyard.server.sweeps.policy.budget_account import Account
 from runyard.server.sweeps.policy.causes import cause_of_exit
 from runyard.server.sweeps.policy.controller_requests import read_controller
 from runyard.server.sweeps.policy.lifecycle import Transition
-from runyard.sweep_states import ENDED_STATES, OPEN_STATES
+from runyard.vocabulary import ENDED_STATES, OPEN_STATES, RESULT_STATES
 
 
 def settle(
@@ -92,7 +92,7 @@ def settle(
         measured = {} if run is None else measure(db, run, rules)
         columns["measured"] = json.dumps(measured)
         # What a failed program had logged is no result.
-        counts = outcome.state in ("finished", "stopped", "paused")
+        counts = outcome.state in (*RESULT_STATES, "paused")
         columns["score"] = rules.score(measured) if counts else None
         # What a paused one has reached is a result too: most of them never go on.
         columns["ended"] = trials.next_rank(db, sweep["key"])

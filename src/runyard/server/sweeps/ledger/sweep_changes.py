@@ -15,7 +15,7 @@ from runyard.server.sweeps.ledger import budgets, claims, programs, settling, sw
 from runyard.server.sweeps.ledger.trials import IsTaken
 from runyard.server.sweeps.policy.controller_requests import Asked
 from runyard.server.sweeps.policy.rules import Rules
-from runyard.sweep_states import OPEN_STATES
+from runyard.vocabulary import OPEN_STATES
 
 
 class Refused(ValueError):

@@ -15,9 +15,8 @@ from runyard.server.store import sql
 from runyard.server.store.names import new_id
 from runyard.server.store.sql import Row, exists, fetch_number, fetch_one
 from runyard.server.sweeps.policy.rules import Rules
-from runyard.sweep_states import OPEN_STATES
+from runyard.vocabulary import OPEN_STATES
 
-STATES = (*OPEN_STATES, "finished", "canceled", "failed")
 GRID = "grid"
 _MANY = 2**31
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runyard.server.sweeps.policy.causes import CAUSES, DEFAULT_RETRIES, Follow
-from runyard.sweep_states import ENDED_STATES
+from runyard.vocabulary import ENDED_STATES
 
 STATES = ("waiting", "running", "paused", *ENDED_STATES)
 # Not states of a row: there is no trial yet; and a canceled one whose run was deleted, for good.

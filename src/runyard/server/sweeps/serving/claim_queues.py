@@ -29,7 +29,7 @@ from runyard.server.sweeps.serving.judging import Judge
 from runyard.server.sweeps.serving.not_finite import NotFiniteWatch
 from runyard.server.sweeps.serving.quiet_period import QuietPeriod
 from runyard.server.sweeps.serving.suggestions import Demand, Suggestions
-from runyard.sweep_states import OPEN_STATES
+from runyard.vocabulary import OPEN_STATES
 
 log = logging.getLogger(__name__)
 

@@ -117,19 +117,20 @@ def new_sweep(
     project: str,
     user: int,
     name: str | None,
-    folder: str | None,
     seed: int,
+    folder: str | None = None,
     prior: Sequence[str],
     now: float,
 ) -> Row:
-    """Store a sweep. `prior` are ids of runs of the same project that count as done."""
+    """Store a sweep. `prior` are ids of runs of the same project that count as done; those that are
+    no other sweep's are listed with its own from now on."""
     known = [_run(db, entity, project, run_id) for run_id in prior]
     tried = set[int]()
     if file.sweep.method == "grid":
         indexes = [index_of(file.sweep.space, settings_of(run)) for run in known]
         tried = {index for index in indexes if index is not None}
     options = file.sweep.options
-    return sweeps.create(
+    sweep = sweeps.create(
         db,
         NewSweep(
             entity=entity,
@@ -144,6 +145,10 @@ def new_sweep(
         ),
         now,
     )
+    for run in known:
+        if run["sweep"] is None:
+            runs.update(db, run["key"], sweep=sweep["id"])
+    return sweep
 
 
 def new_file(file: SweepFile, before: SweepFile) -> NewFile:

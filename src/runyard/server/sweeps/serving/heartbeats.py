@@ -13,7 +13,7 @@ from runyard.server.sweeps.ledger.agents import Renewed
 from runyard.server.sweeps.ledger.claims import Handed
 from runyard.server.sweeps.serving.claim_queues import ClaimQueues
 from runyard.server.sweeps.serving.quiet_period import QuietPeriod
-from runyard.sweep_states import OPEN_STATES
+from runyard.vocabulary import OPEN_STATES
 
 
 @dataclass(frozen=True)

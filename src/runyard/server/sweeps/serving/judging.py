@@ -25,7 +25,7 @@ from runyard.server.store.store import Store
 from runyard.server.sweeps.ledger import measures, settling, sweeps, trials
 from runyard.server.sweeps.ledger.measures import Reported, as_number
 from runyard.server.sweeps.policy.rules import Aim
-from runyard.sweep_states import ENDED_STATES
+from runyard.vocabulary import ENDED_STATES
 
 # More rows than that are read beside the event loop.
 _MANY = 200

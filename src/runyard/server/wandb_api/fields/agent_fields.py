@@ -12,15 +12,8 @@ from runyard.server.sweeps.ledger import agents, sweeps
 from runyard.server.sweeps.ledger.agents import NewAgent, NoAgent
 from runyard.server.sweeps.serving import heartbeats
 from runyard.server.wandb_api.fields import run_fields
+from runyard.server.wandb_api.graphql import pages
 from runyard.server.wandb_api.graphql.inputs import AGENT, Arguments, key_of, opaque
-from runyard.server.wandb_api.graphql.pages import (
-    connection,
-    cursor_number,
-    edge,
-    page,
-    page_size,
-    timestamp,
-)
 from runyard.server.wandb_api.graphql.request import Refusal, Request, Source, must_write
 
 _EXIT: Mapping[str, Any] = {"type": "exit"}
@@ -88,7 +81,7 @@ def _alive(arguments: Arguments) -> list[str]:
 def in_sweep(request: Request, sweep: Row) -> Source:
     async def every(_arguments: Arguments) -> Source:
         rows = await request.tracker.read(agents.of_sweep, sweep["key"])
-        return connection(edge(row["key"], agent_fields(request, row)) for row in rows)
+        return pages.connection(pages.edge(row["key"], agent_fields(request, row)) for row in rows)
 
     async def agent(arguments: Arguments) -> Source | None:
         key = key_of(AGENT, arguments.text("agentName") or "")
@@ -104,11 +97,12 @@ def agent_fields(request: Request, row: Row) -> Source:
         return len(await request.tracker.read(agents.runs_of, row["sweep"], row["key"]))
 
     async def worked_on(arguments: Arguments) -> Source:
-        size, after = page_size(arguments), cursor_number(arguments) or 0
+        size, after = pages.page_size(arguments), pages.cursor_number(arguments) or 0
         rows = await request.tracker.read(agents.runs_of, row["sweep"], row["key"])
         shown = rows[after : after + size + 1]
         nodes = [run_fields.run_fields(request, run) for run in shown]
-        return page([edge(after + place, node) for place, node in enumerate(nodes, 1)], size)
+        edges = [pages.edge(after + place, node) for place, node in enumerate(nodes, 1)]
+        return pages.page(edges, size)
 
     return {
         "__typename": "Agent",
@@ -116,8 +110,8 @@ def agent_fields(request: Request, row: Row) -> Source:
         "name": opaque(AGENT, row["key"]),
         "host": row["host"],
         "state": "RUNNING" if agents.is_heard(row, time.time()) else "FINISHED",
-        "createdAt": timestamp(row["created_at"]),
-        "heartbeatAt": timestamp(row["heard_at"]),
+        "createdAt": pages.timestamp(row["created_at"]),
+        "heartbeatAt": pages.timestamp(row["heard_at"]),
         "totalRuns": total_runs,
         "runs": worked_on,
     }

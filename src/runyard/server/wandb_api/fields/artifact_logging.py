@@ -24,6 +24,8 @@ from runyard.server.wandb_api.graphql.request import (
 )
 
 _LONGEST_DIGEST = 256
+# By this name W&B's own server knows where it keeps contents itself, and clients ask for it.
+_OWN_REGION = "minio-local"
 
 
 def mutations(request: Request) -> Source:
@@ -123,6 +125,7 @@ def _read_new(db: Any, request: Request, arguments: Arguments) -> artifacts.NewA
     names = arguments.texts("artifactCollectionNames")
     name = arguments.text("artifactCollectionName") or (names[0] if names else "")
     kind = arguments.text("artifactTypeName") or ""
+    _refuse_other_regions(arguments.text("storageRegion"))
     digest = arguments.text("digest") or ""
     aliases = [alias.text("alias") or "" for alias in arguments.objects("aliases")]
     tags = [tag.text("tagName") or "" for tag in arguments.objects("tags")]
@@ -153,6 +156,15 @@ def _read_new(db: Any, request: Request, arguments: Arguments) -> artifacts.NewA
         sequence_client_id=arguments.text("sequenceClientID"),
         distributed_id=arguments.text("distributedID"),
     )
+
+
+def _refuse_other_regions(region: str | None) -> None:
+    """Who wants contents kept somewhere else would not look for them here."""
+    if region and region != _OWN_REGION:
+        raise Refusal(
+            f"there is no storage region {region[:100]!r} here: contents are kept in the server's "
+            "state folder; leave storage_region out"
+        )
 
 
 def _find_run(db: Any, request: Request, arguments: Arguments) -> int | None:

@@ -14,6 +14,9 @@ from runyard.server.history.history import EVENTS, HISTORY, count_rows, last_row
 from runyard.server.history.reading import rows
 from runyard.server.history.reading.history_keys import read_history_keys
 from runyard.server.history.reading.rows import Window
+from runyard.server.runs import states
+from runyard.server.store.sql import Row
+from runyard.server.wandb_api.fields import history_files
 from runyard.server.wandb_api.graphql.inputs import Arguments
 from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 
@@ -22,8 +25,8 @@ _FARTHEST = 2**53
 _MOST_SPECS = 100
 
 
-def in_run(request: Request, run: int) -> Source:
-    tracker = request.tracker
+def in_run(request: Request, row: Row) -> Source:
+    tracker, run = request.tracker, row["key"]
 
     async def history(arguments: Arguments) -> list[str]:
         samples = arguments.count("samples", _SAMPLES, _MOST_SAMPLES)
@@ -44,18 +47,23 @@ def in_run(request: Request, run: int) -> Source:
             raise Refusal(f"specs has more than {_MOST_SPECS} entries")
         return [await tracker.read(_sampled_keys, run, spec) for spec in specs]
 
+    async def history_keys(_arguments: Arguments) -> dict[str, Any] | None:
+        history_files.note_scan(request, run)
+        return await tracker.read(read_history_keys, run)
+
     async def parquet_history(_arguments: Arguments) -> Source:
-        # Live rows are read page by page. `scan_history` sends the same query as
-        # `download_history_exports`: with files it would read those, where an absent value is
-        # None, and would keep them as they were before a resume.
+        wants_file = history_files.wants_file(request, run)
         first = await tracker.read(rows.first_step, run, HISTORY)
+        if first is not None and wants_file and row["state"] in states.ENDED:
+            return {"parquetUrls": [history_files.address_of_file(request, run)], "liveData": []}
+        # Live rows are read page by page.
         return {"parquetUrls": [], "liveData": [] if first is None else [{"_step": first}]}
 
     return {
         "history": history,
         "events": events,
         "sampledHistory": sampled_history,
-        "historyKeys": request.reads(read_history_keys, run),
+        "historyKeys": history_keys,
         "parquetHistory": parquet_history,
         "systemMetrics": request.reads(_last_system_metrics, run),
         "eventsLineCount": request.reads(count_rows, run, EVENTS),

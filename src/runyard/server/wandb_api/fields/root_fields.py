@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from runyard.server.http.scopes import REFUSAL, RUNS_MUTATIONS
@@ -50,12 +51,13 @@ _REFUSED_QUERIES = refusals.refuse(refusals.QUERIES)
 _REFUSED_MUTATIONS = refusals.refuse(refusals.MUTATIONS)
 
 
-def roots(request: Request) -> dict[str, Callable[[], Source]]:
-    """What a request's operation starts from; made when it is known which of the two it is."""
+def roots(request: Request) -> dict[str, Callable[[str], Source]]:
+    """What an operation starts from; made when it is known which of the two it is, and its name."""
     return {"query": partial(_query, request), "mutation": partial(_mutation, request)}
 
 
-def _query(request: Request) -> Source:
+def _query(request: Request, operation: str) -> Source:
+    request = replace(request, operation=operation)
     query: dict[str, object] = {
         "__typename": "Query",
         "__type": lambda arguments: describe_type(arguments.text("name")),
@@ -65,7 +67,7 @@ def _query(request: Request) -> Source:
     return {**query, **_REFUSED_QUERIES}
 
 
-def _mutation(request: Request) -> Source:
+def _mutation(request: Request, _operation: str) -> Source:
     """Every mutation has one argument, `input`: its function gets what is in it."""
 
     def resolver(name: str, change: Callable[[Arguments], object]) -> Callable[[Arguments], object]:

@@ -101,7 +101,7 @@ def run_fields(request: Request, row: Row) -> Source:
     return {
         **row_fields(row),
         "historyLineCount": request.reads(count_rows, row["key"], HISTORY),
-        **history_fields.in_run(request, row["key"]),
+        **history_fields.in_run(request, row),
         **log_fields.in_run(request, row["key"]),
         **run_file_fields.in_run(request, row),
         **artifact_fields.in_run(request, row["key"]),

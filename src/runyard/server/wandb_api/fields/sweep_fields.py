@@ -12,15 +12,8 @@ from runyard.server.artifacts import visibility
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweep_changes, sweeps, trials
 from runyard.server.wandb_api.fields import agent_fields, listing_fields, run_fields
+from runyard.server.wandb_api.graphql import pages
 from runyard.server.wandb_api.graphql.inputs import SWEEP, Arguments, opaque
-from runyard.server.wandb_api.graphql.pages import (
-    connection,
-    cursor_number,
-    edge,
-    page,
-    page_size,
-    timestamp,
-)
 from runyard.server.wandb_api.graphql.request import Request, Source
 
 
@@ -33,11 +26,12 @@ def in_project(request: Request, entity: str, project: str, key: int | None) -> 
         return None if row is None else sweep_fields(request, row)
 
     async def every(arguments: Arguments) -> Source:
-        size, after = page_size(arguments), cursor_number(arguments)
+        size, after = pages.page_size(arguments), pages.cursor_number(arguments)
         if key is None:
-            return connection((), total=0)
+            return pages.connection((), total=0)
         rows = await tracker.read(sweeps.of_project, key, after, size + 1)
-        return page([edge(row["key"], sweep_fields(request, row)) for row in rows], size, total)
+        edges = [pages.edge(row["key"], sweep_fields(request, row)) for row in rows]
+        return pages.page(edges, size, total)
 
     async def total(_arguments: Arguments) -> int:
         return 0 if key is None else await tracker.read(sweeps.count, key)
@@ -67,15 +61,15 @@ def sweep_fields(request: Request, row: Row) -> Source:
             after = answer["pageInfo"]["endCursor"]
             answer = await listed(Arguments({**question, "after": after}))
             edges += answer["edges"]
-        return connection(edges, total=len(edges))
+        return pages.connection(edges, total=len(edges))
 
     async def prior_runs(_arguments: Arguments) -> Source:
         edges = []
         for key in json.loads(row["prior"]):
             run = await request.see(visibility.run, key)
             if run is not None:
-                edges.append(edge(key, run_fields.run_fields(request, run)))
-        return connection(edges)
+                edges.append(pages.edge(key, run_fields.run_fields(request, run)))
+        return pages.connection(edges)
 
     async def scheduler(_arguments: Arguments) -> str | None:
         return None if rules.draws else await tracker.read(sweep_changes.scheduled_runs, row)
@@ -93,9 +87,9 @@ def sweep_fields(request: Request, row: Row) -> Source:
         "scheduler": scheduler,
         # The run that a scheduler on somebody's machine keeps its log in.
         "controllerRunName": f"{row['id']}-scheduler",
-        "createdAt": timestamp(row["created_at"]),
-        "updatedAt": timestamp(row["updated_at"]),
-        "heartbeatAt": timestamp(row["updated_at"]),
+        "createdAt": pages.timestamp(row["created_at"]),
+        "updatedAt": pages.timestamp(row["updated_at"]),
+        "heartbeatAt": pages.timestamp(row["updated_at"]),
         "earlyStopJobRunning": False,
         "bestLoss": request.reads(_best_value, row),
         "runCount": run_count,

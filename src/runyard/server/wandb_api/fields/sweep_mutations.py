@@ -7,13 +7,11 @@ import json
 import secrets
 import time
 from collections.abc import Sequence
-from sqlite3 import Connection
 
 from runyard.reading.problems import Problem
 from runyard.search.sweep import Sweep
 from runyard.server.http.scopes import REFUSAL
 from runyard.server.people.permissions import ALL
-from runyard.server.runs import runs
 from runyard.server.store.names import BadName, check_project
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweep_changes, sweeps
@@ -96,39 +94,17 @@ async def _create(request: Request, arguments: Arguments) -> tuple[Row, Sequence
     prior = _prior(arguments.json("priorRunsFilters"))
     name = arguments.text("displayName")
     row = await request.tracker.write(
-        _store, file, entity, project, request.caller.key, name, prior, time.time()
-    )
-    return row, file.warnings
-
-
-def _store(
-    db: Connection,
-    file: SweepFile,
-    entity: str,
-    project: str,
-    user: int,
-    name: str | None,
-    prior: Sequence[str],
-    now: float,
-) -> Row:
-    row = new_sweep(
-        db,
+        new_sweep,
         file,
         entity=entity,
         project=project,
-        user=user,
+        user=request.caller.key,
         name=name,
-        folder=None,
         seed=secrets.randbits(31),
         prior=prior,
-        now=now,
+        now=time.time(),
     )
-    for run_id in prior:
-        # It is listed with the sweep's runs from now on, unless it is another sweep's.
-        run = runs.by_path(db, entity, project, run_id)
-        if run is not None and run["sweep"] is None:
-            runs.update(db, run["key"], sweep=row["id"])
-    return row
+    return row, file.warnings
 
 
 async def _change(

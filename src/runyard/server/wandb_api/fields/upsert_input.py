@@ -41,4 +41,5 @@ def read_upsert(arguments: Arguments, caller: Caller, key: int | None, writer: s
         repo=arguments.text("jobRepo"),
         state=arguments.text("state"),
         writer=writer,
+        key_id=caller.key_id,
     )

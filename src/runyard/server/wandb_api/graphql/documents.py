@@ -53,10 +53,13 @@ _seen_unknown: set[str] = set()
 async def execute(
     text: str,
     variables: Mapping[str, Any] | None,
-    roots: Mapping[str, Callable[[], Source]],
+    roots: Mapping[str, Callable[[str], Source]],
     operation_name: str | None = None,
 ) -> dict[str, Any]:
-    """Run the operation in `text` against what `roots` makes for a query or a mutation."""
+    """Run the operation in `text` against what `roots` makes for a query or a mutation.
+
+    They get the operation's name.
+    """
     try:
         document = _document(text)
         operation = _choose(document, operation_name)
@@ -64,7 +67,8 @@ async def execute(
         if kind not in roots:
             raise Refusal(f"a {kind} cannot be answered here")
         walk = _Walk(document, operation, variables or {})
-        return await walk.select([operation.selection_set], roots[kind](), kind.capitalize())
+        name = operation.name.value if operation.name else ""
+        return await walk.select([operation.selection_set], roots[kind](name), kind.capitalize())
     except SyntaxTrouble as error:
         raise Refusal(error.message) from error
     except RecursionError as error:

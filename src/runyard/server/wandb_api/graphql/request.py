@@ -31,6 +31,10 @@ class Request:
     base_url: str
     # In shared mode: which of a run's writers asks.
     writer: str = ""
+    # The client's own name and release, and where it asks from.
+    agent: str = ""
+    host: str = ""
+    operation: str = ""
 
     def entity(self, arguments: Mapping[str, Any], name: str = "entityName") -> str:
         """Clients leave the entity out or empty where they mean their own."""

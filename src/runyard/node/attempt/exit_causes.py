@@ -81,7 +81,7 @@ def _by_signal(exit_code: int) -> bool:
 
 def kills_for_memory() -> int:
     """How often the kernel killed a process of our control group for memory."""
-    with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/self/cgroup") as file:  # noqa: PTH123
+    with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/self/cgroup") as file:
         for line in file:
             _, controllers, path = line.strip().split(":", 2)
             if not controllers:
@@ -92,6 +92,6 @@ def kills_for_memory() -> int:
 
 
 def _count(path: str) -> int:
-    with open(path) as events:  # noqa: PTH123
+    with open(path) as events:
         counts = dict(event.split() for event in events)
     return int(counts.get("oom_kill", 0))

@@ -14,7 +14,7 @@ _TRANSMIT_SECONDS = "2"
 FOREIGN_SERVICE = "WANDB_SERVICE"
 
 
-def wandb_environment(
+def wandb_variables(
     url: str, key: str, environ: Mapping[str, str], *, is_ours: bool = True
 ) -> dict[str, str]:
     """Variables to set on top of `environ`; what the user set for tuning stays."""
