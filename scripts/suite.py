@@ -89,6 +89,7 @@ class Record:
 def main(words: list[str]) -> int:
     known = read_flakes()
     FAILURES.unlink(missing_ok=True)
+    _compile_tests()
     code, ended, slowest = run_pytest(words, [])
     print("== the slowest files: seconds of their tests, and of the processor")
     for file, seconds, cpu in slowest:
@@ -114,6 +115,13 @@ def main(words: list[str]) -> int:
     for line in [f"== not proved by this run, of {PAGE}: {len(unproved)}", *unproved]:
         print(line)
     return _TESTS_FAILED if unproved and os.environ.get("CI") else code
+
+
+def _compile_tests() -> None:
+    """In a fresh checkout each of pytest's processes would do it, all at the same time."""
+    if not any(Path("tests").rglob("__pycache__/*-pytest-*.pyc")):
+        collect = [sys.executable, "-m", "pytest", "--collect-only", "-q"]
+        subprocess.run(collect, stdout=subprocess.DEVNULL, check=False)
 
 
 def _try_again(words: list[str], failed: list[str], known: list[str]) -> dict[str, str]:

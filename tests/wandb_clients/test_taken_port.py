@@ -42,7 +42,15 @@ UNKNOWN = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
 PROGRAM = f"""
 import pathlib, sys, time, wandb
 folder = pathlib.Path(sys.argv[1])
-run = wandb.init(project="taken", id=sys.argv[2])
+def start():
+    return wandb.init(project="taken", id=sys.argv[2])
+try:
+    run = start()
+except Exception as error:
+    # Up to 0.17, on a busy machine: the client asks its own service before that listens.
+    if type(error).__name__ != "ManagerConnectionRefusedError":
+        raise
+    run = start()
 for step in range({STEPS}):
     while not (folder.parent / f"go-{{step}}").exists():
         time.sleep(0.05)
