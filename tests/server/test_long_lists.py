@@ -16,8 +16,7 @@ import pytest
 
 from runyard.home import Home, read_discovery
 from runyard.server.api import run_api
-from runyard.server.api.page_api import page_projects
-from runyard.server.history.reading import project_keys
+from runyard.server.history.reading import project_keys, project_overview
 from runyard.server.listing import run_listing, run_lists
 from runyard.server.listing.field_memory import FieldMemory
 from runyard.server.listing.filters import read_filter
@@ -268,7 +267,8 @@ def test_names_of_a_project_cost_one_look_a_value(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     "question",
     [
-        pytest.param(lambda db: page_projects._projects(db, None, 0.0), id="projects"),
+        pytest.param(lambda db: project_overview._count(db, 1), id="a project's states"),
+        pytest.param(lambda db: project_overview._activity(db, 1, 0.0), id="a project's activity"),
         pytest.param(lambda db: runs.newest(db, None, None, None), id="all runs"),
         pytest.param(lambda db: runs.newest(db, None, "failed", None), id="runs in a state"),
         pytest.param(lambda db: runs.count_of(db, Entities(frozenset({"ada"}))), id="counts"),

@@ -17,6 +17,7 @@ from runyard.server.artifacts.blob_files import Blobs
 from runyard.server.history.exporting.exports import HistoryExports
 from runyard.server.history.joining import Joiner
 from runyard.server.history.reading.project_keys import ProjectKeys
+from runyard.server.history.reading.project_overview import ProjectOverviews
 from runyard.server.jobs import jobs
 from runyard.server.listing.field_memory import FieldMemory
 from runyard.server.listing.run_lists import RunLists
@@ -55,6 +56,7 @@ class Tracker(Store):
         self.remembered = FieldMemory()
         self.run_lists = RunLists(self.changes, self.remembered)
         self.project_keys = ProjectKeys(self.changes)
+        self.project_overviews = ProjectOverviews(self.changes)
         self.sweeps = ClaimQueues(self)
         # Jobs that are to be cancelled; while there are none, no claim has to look.
         self.open_wishes = 0
