@@ -75,7 +75,7 @@ def prepare_work(home: Home, folder: Path) -> None:
     fill(home, [key], LONG_ROWS, METRICS)
 
 
-def work(home: Home, gap: Callable[[], float]) -> None:
+def work(home: Home, acknowledged: Acknowledged) -> None:
     """What others ask of the server meanwhile, and how long nobody's row was acknowledged."""
     discovery = read_discovery(home)
     assert discovery is not None
@@ -92,6 +92,8 @@ def work(home: Home, gap: Callable[[], float]) -> None:
         f"list of {OTHER_RUNS:,} runs": lambda: caller.get("/api/runs"),
         "backup": lambda: discover.connect(discovery).backup(copy, lambda *_: None),
     }
+    acknowledged.first.wait()
+    gap = acknowledged.longest_gap
     for name, task in tasks.items():
         gap()
         begin = time.perf_counter()
@@ -113,7 +115,7 @@ def measure(home: Home, runs: int, seconds: int, pages: int, *, busy: bool = Fal
     print(line("a route that does nothing", floor), flush=True)
     begin, cpu = time.time(), cpu_seconds(discovery.pid)
     acknowledged = Acknowledged()
-    worker = threading.Thread(target=work, args=(home, acknowledged.longest_gap))
+    worker = threading.Thread(target=work, args=(home, acknowledged))
     if busy:
         worker.start()
     lates = uvloop.run(load(discovery, entity, names, seconds, pages, acknowledged))
@@ -209,8 +211,10 @@ class Acknowledged:
     def __init__(self) -> None:
         self._last = time.perf_counter()
         self._longest = 0.0
+        self.first = threading.Event()
 
     def note(self) -> None:
+        self.first.set()
         now = time.perf_counter()
         self._longest = max(self._longest, now - self._last)
         self._last = now

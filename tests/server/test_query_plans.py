@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from runyard.server.api import server_api
 from runyard.server.people import api_keys
+from runyard.server.people.permissions import Entities
 from runyard.server.processes import attempts
 from runyard.server.processes.console_lines import count_lines, get_lines, put_lines
 from runyard.server.runs import runs
@@ -39,7 +39,7 @@ def connection() -> Iterator[sqlite3.Connection]:
         pytest.param(lambda c: attempts.last(c, 1), id="last attempt"),
         pytest.param(lambda c: attempts.read_console(c, 1, 0, 10), id="read_console"),
         pytest.param(lambda c: streams.mark_silent(c, 1.0), id="mark_silent"),
-        pytest.param(server_api._count_runs, id="count runs"),
+        pytest.param(lambda c: runs.count_of(c, None), id="count runs"),
         pytest.param(lambda c: leases.are_silent(c, 1.0), id="lost leases"),
         pytest.param(lambda c: leases.lose_silent(c, 1.0), id="losing leases"),
         pytest.param(lambda c: trials.by_run(c, 1), id="trial of a run"),
@@ -54,6 +54,19 @@ def connection() -> Iterator[sqlite3.Connection]:
 )
 def test_no_table_is_scanned(connection: sqlite3.Connection, question: Question) -> None:
     assert full_scans(connection, question) == []
+
+
+@pytest.mark.parametrize("entities", [None, Entities(frozenset({"ada"}))])
+def test_how_many_are_alive_is_asked_of_those_alone(
+    connection: sqlite3.Connection, entities: Entities | None
+) -> None:
+    asked: list[str] = []
+    connection.set_trace_callback(asked.append)
+    runs.count_of(connection, entities)
+    connection.set_trace_callback(None)
+    (question,) = (statement for statement in asked if "'running'" in statement)
+    plan = [step["detail"] for step in connection.execute(f"EXPLAIN QUERY PLAN {question}")]
+    assert any("COVERING INDEX runs_alive" in step for step in plan), plan
 
 
 def test_a_batch_is_put_without_looking_at_all_that_came_before(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import sqlite3
 from dataclasses import asdict
 from pathlib import Path
 
@@ -23,9 +22,8 @@ from runyard.server.http.answers import (
     answer,
 )
 from runyard.server.http.routes import Access, Endpoints
-from runyard.server.people.permissions import RUNS, Entities, readable
+from runyard.server.people.permissions import RUNS, readable
 from runyard.server.runs import runs
-from runyard.server.tracking import trash
 from runyard.shapes.runs import (
     Health,
     Proof,
@@ -39,7 +37,7 @@ api = Endpoints("server")
 async def health(request: Request) -> Response:
     """How many runs the caller has; to the admin also version, process and database."""
     tracker, caller = tracker_of(request), caller_of(request)
-    count, running = await tracker.read(_count_runs, readable(caller))
+    count, running = await tracker.read(runs.count_of, readable(caller))
     counts = {"runs": count, "running": running}
     if not caller.admin:
         return answer(counts)
@@ -98,19 +96,6 @@ async def stop_server(request: Request) -> Response:
     request.app.state.keeps_port = request.query_params.get("keep_port") == "1"
     request.app.state.stop()
     return answer({"stopping": True})
-
-
-def _count_runs(
-    connection: sqlite3.Connection, entities: Entities | None = None
-) -> tuple[int, int]:
-    if entities is not None:
-        return runs.count_of(connection, entities)
-    # Two questions that indexes answer alone; every command asks them.
-    count = connection.execute("SELECT count(*) FROM runs").fetchone()[0] - trash.count(connection)
-    running = connection.execute(
-        "SELECT count(*) FROM runs WHERE state IN ('running', 'preempting')"
-    ).fetchone()[0]
-    return count, running
 
 
 def _database_bytes(folder: Path) -> int:

@@ -59,6 +59,7 @@ STEPS: tuple[str, ...] = (
     sweep_tables.BUDGETS,
     sweep_tables.CHANCES,
     run_tables.NAMED,
+    run_tables.COUNTED_ALIVE,
 )
 
 

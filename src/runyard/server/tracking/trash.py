@@ -14,7 +14,7 @@ from typing import Any
 from runyard.server.people.permissions import Entities
 from runyard.server.runs import runs, states
 from runyard.server.runs.typed_names import of_entities
-from runyard.server.store.sql import Row, fetch_column, fetch_number, insert
+from runyard.server.store.sql import Row, fetch_column, insert
 from runyard.server.sweeps.ledger import settling
 from runyard.server.tracking import deletion
 
@@ -99,10 +99,6 @@ def expired(db: Connection, now: float) -> list[int]:
     """Runs whose 30 days are over."""
     question = "SELECT run FROM trash WHERE deleted_at < ?"
     return fetch_column(db, question, (now - KEEP_SECONDS,))
-
-
-def count(db: Connection) -> int:
-    return fetch_number(db, "SELECT count(*) FROM trash")
 
 
 def _rows(db: Connection, keys: Sequence[int], entities: Entities | None) -> list[Row]:

@@ -151,3 +151,11 @@ CREATE INDEX runs_listed ON runs (project, state, created_at, ended_at, heartbea
 DROP INDEX runs_by_creation;
 CREATE INDEX runs_by_creation ON runs (created_at, project, state);
 """
+
+# How many runs are alive is asked by every command; SQLite reads a run's row for each of them if
+# the index has less than this, and takes a larger index that has all runs.
+COUNTED_ALIVE = """
+DROP INDEX runs_alive;
+CREATE INDEX runs_alive ON runs (heartbeat_at, project, state)
+    WHERE state IN ('running', 'preempting');
+"""
