@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import charts, live_load
-from benchmarks.staging import mounted
+from benchmarks.staging import can_mount, mounted
 from runyard.client.discover import start_server, stop_server
 from runyard.home import Home
 
@@ -31,6 +31,8 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--seconds", type=int, default=30)
     args = parser.parse_args()
+    if not can_mount():
+        raise SystemExit("needs sshfs, cc and an sftp-server (openssh-sftp-server)")
     with tempfile.TemporaryDirectory() as folder:
         disk, home = Path(folder) / "disk", Path(folder) / "home"
         disk.mkdir()
