@@ -102,8 +102,7 @@ def measure(home: Home) -> int:
 
         def ask(name: str = project) -> None:
             nonlocal size
-            asked = {"project": f"me/{name}", "metrics": ["m3"], "points": 1000}
-            size = len(connection.post_for_bytes("/api/curves", asked))
+            size = ask_for_curves(connection, name)
 
         took = best_of(ask)
         with tempfile.TemporaryFile() as file:
@@ -118,6 +117,12 @@ def measure(home: Home) -> int:
     held &= memory <= 150
     print(f"memory {memory:6.0f} MB  (limit 150 MB)")
     return 0 if held else 1
+
+
+def ask_for_curves(connection: Connection, project: str) -> int:
+    """How many bytes the curves of one metric of a project are."""
+    asked = {"project": f"me/{project}", "metrics": ["m3"], "points": 1000}
+    return len(connection.post_for_bytes("/api/curves", asked))
 
 
 def best_of(work: Callable[[], object], times: int = 7) -> float:
