@@ -31,6 +31,8 @@ JOBS = 16
 POLL_SECONDS = 15
 # How many answers are watched.
 ANSWERS = 5
+# So many agents start at once: on nodes of their own they would not wait for each other's CPU.
+WAVE = 20
 COMMANDS = ("squeue", "scontrol", "sacct", "scancel", "sinfo")
 COUNTING = """\
 #!/bin/sh
@@ -92,13 +94,18 @@ def count_requests(cluster: SlurmCluster) -> int:
     return sum(map(int, counts))
 
 
-def watch(yard: Yard, sweep: int, agents: int) -> None:
-    """Until so many agents have read so many answers: nobody asks sooner than it may."""
+def await_agents(yard: Yard, sweep: int, agents: int) -> None:
+    """Until so many have a trial."""
 
     def at_work() -> int:
         return sum(trial["state"] == "running" for trial in yard.api.sweeps.trials(sweep))
 
-    until(lambda: at_work() == agents, lambda: f"{at_work()} agents", 600)
+    until(lambda: at_work() >= agents, lambda: f"{at_work()} agents", 600)
+
+
+def watch(yard: Yard, sweep: int, agents: int) -> None:
+    """Until so many agents have read so many answers: nobody asks sooner than it may."""
+    await_agents(yard, sweep, agents)
     calls, requests = len(read_calls(yard)), count_requests(yard.cluster)
     began = time.time()
     until(lambda: len(read_calls(yard)) >= calls + ANSWERS, "so many answers", 600)
@@ -139,7 +146,8 @@ def test_five_hundred_agents_ask_once_in_15_seconds(counted: Yard, tmp_path: Pat
     command = [*words, "--job", str(job_file)]
     processes = []
     try:
-        for _ in range(agents):
+        for count in range(agents):
+            await_agents(counted, sweep["key"], count - WAVE)
             processes.append(
                 subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environ, cwd=tmp_path)
             )
