@@ -70,7 +70,8 @@ def open_podman(folder: Path) -> Iterator[Podman]:
         ["tar", "-C", make_folders(folder / "small"), "-cf", folder / "small.tar", "."], check=True
     )
     podman.run("import", str(folder / "small.tar"), IMAGE)
-    tried = podman.run("run", "--rm", "--volume=/usr:/usr", IMAGE, "/bin/true", check=False)
+    words = ("run", "--rm", "--network=host", "--volume=/usr:/usr", IMAGE, "/bin/true")
+    tried = podman.run(*words, check=False)
     if tried.returncode:
         skip_or_fail(f"podman cannot run containers here: {tried.stderr.strip()}")
     try:
