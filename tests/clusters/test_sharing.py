@@ -21,7 +21,7 @@ from runyard.config.flags import Flags, FlagValue
 from runyard.errors import UsageError
 from runyard.schedulers.slurm.doctor.doctor import SlurmDoctor
 from runyard.schedulers.slurm.facts import SlurmFacts, gather
-from tests.clusters.test_slurm_facts import LIKE_25_05, RECORDED_22_05, answers
+from tests.clusters.test_slurm_facts import LIKE_25_05, RECORDED_22_05, SHOW_QOS, answers
 
 NODE = {
     "node": {"host": "gc017.lab.example.edu", "python": "/home/ada/.venv/bin/python3", "job": "77"},
@@ -88,9 +88,7 @@ def test_no_name_is_left(tmp_path_factory: pytest.TempPathFactory, found: list[s
         "sinfo --noheader --format=%P|%D|%c|%m|%G": (
             f"{lab}-gpu|4|64|512000|gpu:a100:4\ngpu-long*|2|64|512000|gpu:a100:4\n"
         ),
-        "sacctmgr -nP show qos format=Name,MaxWall,MaxJobsPerUser,MaxSubmitJobsPerUser": (
-            f"normal|1-00:00:00||\n{lab}|||20\n"
-        ),
+        SHOW_QOS: (f"normal|1-00:00:00|||00:00:00|cluster\n{lab}|||20|00:02:00|requeue\n"),
         f"sacctmgr -nP show assoc user={user} format=Account": f"{account}\n{other}\n",
     }
     says = f"{lab}-gpu (up to 2d) for {account}; mail {person}@{host}.edu, see /home/{user}/x"
@@ -133,7 +131,7 @@ OF_A_LAB: dict[str, str | Answer] = {
         "Nodes=a100-kuhn[01-04],kuhnbox,kuhn7 TRES=cpu=64,mem=9G,gres/gpu=4,license/kuhnsoft=2\n"
     ),
     "sinfo --noheader --format=%P|%D|%c|%m|%G": ("gpu*|4|64|512000|gpu:a100:4(S:0-1),kuhndisk:2\n"),
-    "sacctmgr -nP show qos format=Name,MaxWall,MaxJobsPerUser,MaxSubmitJobsPerUser": Answer(
+    SHOW_QOS: Answer(
         "", "sacctmgr: error: failed to open persistent connection to host:kuhndb:6819: refused"
     ),
 }

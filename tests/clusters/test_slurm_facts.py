@@ -26,6 +26,10 @@ from runyard.schedulers.slurm.facts import (
 )
 from runyard.schedulers.slurm.values import read_gres
 
+SHOW_QOS = (
+    "sacctmgr -nP show qos "
+    "format=Name,MaxWall,MaxJobsPerUser,MaxSubmitJobsPerUser,GraceTime,PreemptMode"
+)
 RECORDED_22_05 = {
     "sinfo --version": "slurm-wlm 22.05.8\n",
     "scontrol show config": (
@@ -54,7 +58,7 @@ RECORDED_22_05 = {
     "sinfo --noheader --format=%P|%D|%c|%m|%G": (
         "main*|4|4|8000|gpu:fake:4\nshort|4|4|8000|gpu:fake:4\n"
     ),
-    "sacctmgr -nP show qos format=Name,MaxWall,MaxJobsPerUser,MaxSubmitJobsPerUser": "normal|||\n",
+    SHOW_QOS: "normal||||00:00:00|cluster\n",
     "sacctmgr -nP show assoc user=me format=Account": "root\n",
 }
 # As 25.05 has it on a site with MIG, nodes on demand, no memory accounting and no database.
@@ -259,3 +263,31 @@ def test_a_draft_names_partitions_whose_jobs_make_room_for_others(
     (tmp_path / "spot.yaml").write_text(text)
     found = load_profile("spot", folders=[tmp_path, SHIPPED]).elasticity
     assert (found.spot, found.grace) == (("spare", "scrap"), 90)
+
+
+def test_where_slurm_preempts_by_qos_the_draft_names_those_with_a_grace_time(
+    tmp_path: Path,
+) -> None:
+    """The partitions' GraceTime has no effect there."""
+    words = "Default=NO MaxTime=UNLIMITED OverSubscribe=NO State=UP"
+    qos = (
+        "normal||||00:00:00|cluster\n"
+        "spare||||00:05:00|cluster\n"
+        "scrap||||00:01:30|cancel\n"
+        "paused||||00:02:00|suspend\n"
+    )
+    answers = {
+        **RECORDED_22_05,
+        "scontrol show config": RECORDED_22_05["scontrol show config"].replace(
+            "\nSuspendTime", "\nPreemptMode = REQUEUE\nPreemptType = preempt/qos\nSuspendTime"
+        ),
+        "scontrol --oneliner show partition": (
+            f"PartitionName=main GraceTime=300 PreemptMode=REQUEUE {words}\n"
+        ),
+        SHOW_QOS: qos,
+    }
+    (tmp_path / "spot.yaml").write_text(draft(facts_of(answers), Site("login1", [], [], None)))
+    found = load_profile("spot", folders=[tmp_path, SHIPPED]).elasticity
+    assert (found.spot, found.spot_qos, found.grace) == ((), ("spare", "scrap"), 90)
+    by_partition = facts_of({**answers, "scontrol show config": "PreemptType = none\n"})
+    assert by_partition.spot_qos == ()

@@ -206,6 +206,15 @@ def test_agents_are_told_that_their_job_may_be_pushed_out(
     assert "pushed_out" not in planned(request(usual, partition=partition)).job
 
 
+@pytest.mark.parametrize(("qos", "is_spot"), [("spare", True), ("main", False), (None, True)])
+def test_agents_are_told_that_their_qos_may_be_pushed_out(qos: str | None, is_spot: bool) -> None:
+    usual = load_profile("generic")
+    profile = replace(usual, elasticity=replace(usual.elasticity, spot_qos=("spare",)))
+    made = planned(request(profile, partition="main", qos=qos))
+    assert made.job.get("pushed_out", False) is is_spot
+    assert "#SBATCH --requeue" in script(made)
+
+
 def test_the_job_has_a_name_that_says_what_it_is() -> None:
     assert planned().name == "sweep-cats-base"
     assert planned(name=None).name == "sweep-cats"

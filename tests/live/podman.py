@@ -26,6 +26,7 @@ _STORAGE = """\
 [storage]
 driver = "overlay"
 graphroot = "{folder}/images"
+rootless_storage_path = "{folder}/images"
 runroot = "{folder}/run"
 """
 
@@ -49,23 +50,28 @@ class Podman:
         return self.run("ps", "--quiet").stdout.split()
 
 
+def write_settings(folder: Path, storage: Path) -> dict[str, str]:
+    """Its files into the folder; the variables that name them. Images are kept in `storage`."""
+    files = {
+        "CONTAINERS_CONF": (folder / "containers.conf", _CONF),
+        "CONTAINERS_STORAGE_CONF": (folder / "storage.conf", _STORAGE.format(folder=storage)),
+    }
+    for file, text in files.values():
+        file.write_text(text)
+    return {name: str(file) for name, (file, _) in files.items()}
+
+
 @contextlib.contextmanager
 def open_podman(folder: Path) -> Iterator[Podman]:
     """With an image of a few folders; afterwards no container and no mount is left."""
     require("podman", "runc")
-    (folder / "containers.conf").write_text(_CONF)
-    (folder / "storage.conf").write_text(_STORAGE.format(folder=folder))
-    podman = Podman(
-        {
-            "CONTAINERS_CONF": str(folder / "containers.conf"),
-            "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf"),
-        }
-    )
+    podman = Podman(write_settings(folder, folder))
     subprocess.run(
         ["tar", "-C", make_folders(folder / "small"), "-cf", folder / "small.tar", "."], check=True
     )
     podman.run("import", str(folder / "small.tar"), IMAGE)
-    tried = podman.run("run", "--rm", "--volume=/usr:/usr", IMAGE, "/bin/true", check=False)
+    words = ("run", "--rm", "--network=host", "--volume=/usr:/usr", IMAGE, "/bin/true")
+    tried = podman.run(*words, check=False)
     if tried.returncode:
         skip_or_fail(f"podman cannot run containers here: {tried.stderr.strip()}")
     try:

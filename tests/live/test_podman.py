@@ -115,9 +115,14 @@ def test_what_a_program_sees_and_that_no_container_outlives_its_agent(
     # podman's own processes die with the agent's group; its container does not belong to that.
     until(lambda: podman.containers() == [], lambda: podman.run("ps", "--all").stdout, 180)
     trials = api_of(state_folder).sweeps.trials(key)
-    sights = [runyard("logs", trial["id"]).stdout for trial in trials]
-    found = sorted(re.findall(r"sees (\d) 77 None None (\S+) yes", "".join(sights)))
-    assert [gpu for gpu, _ in found] == ["2", "5"], sights
+
+    def sights() -> str:
+        return "".join(runyard("logs", trial["id"]).stdout for trial in trials)
+
+    # The keeper brings what they printed, after they have ended.
+    until(lambda: sights().count(" 77 None None ") == 2, sights, 60)
+    found = sorted(re.findall(r"sees (\d) 77 None None (\S+) yes", sights()))
+    assert [gpu for gpu, _ in found] == ["2", "5"], sights()
     assert all(home.startswith(f"{tmp_path}/local/runyard-box-") for _, home in found)
 
 

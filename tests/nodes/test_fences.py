@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ import pytest
 
 from tests.conftest import wait_until
 from tests.environments import skip_or_fail
+from tests.live.podman import IMAGE, write_settings
+from tests.live.small_image import host_mounts, make_folders
 from tests.node.recorded_driver import compile_driver, write_mps
-from tests.packages import search_path
+from tests.packages import require, search_path
 
 from .config import has_control_groups
 from .rig import Rig
@@ -65,30 +68,58 @@ def fenced(rig: Rig) -> Rig:
     return rig
 
 
-@pytest.mark.parametrize(
+BEHIND_A_FENCE = pytest.mark.parametrize(
     ("mps", "count", "names"),
     [("off", "usable", ["0", "1"]), ("on", "all", ["GPU-2", "GPU-3"])],
 )
+
+
+@BEHIND_A_FENCE
 def test_programs_share_the_gpus_of_a_job_behind_a_fence(
     fenced: Rig, mps: str, count: str, names: list[str]
 ) -> None:
-    rig = fenced
+    assert_shared(fenced, f"fence-{mps}", mps, count, names)
+
+
+@BEHIND_A_FENCE
+def test_programs_in_podmans_containers_have_the_names_of_the_fence(
+    fenced: Rig, mps: str, count: str, names: list[str]
+) -> None:
+    """An ordinary user's podman: its containers stay in the job's control group. Each is given all
+    GPUs, by the list that NVIDIA's tools write."""
+    programs = make_podman(fenced, f"podman-{mps}")
+    image = {"kind": "podman", "image": IMAGE, "mounts": [*host_mounts(), str(fenced.home)]}
+    assert_shared(fenced, f"fence-podman-{mps}", mps, count, names, image, programs)
+
+
+def assert_shared(
+    rig: Rig,
+    name: str,
+    mps: str,
+    count: str,
+    names: list[str],
+    environment: dict[str, Any] | None = None,
+    programs: str = "",
+) -> None:
+    """Three programs of one job on two of a node's four GPUs; another job has the other two."""
     settings = {
         "RUNYARD_NVML": str(rig.home / "driver" / "libnvidia-ml.so.1"),
         "FENCED_GPUS": "/dev",
         "FENCED_COUNT": count,
-        "PATH": f"{rig.home}/driver:{Path(sys.executable).parent}:{search_path()}",
+        "PATH": f"{programs}{rig.home}/driver:{Path(sys.executable).parent}:{search_path()}",
     }
     driver = rig.disk / "driver"
     driver.mkdir(exist_ok=True)
     compile_driver("fenced_nvml.c", driver)
     write_mps(driver)
-    with open_yard(rig, f"fence-{mps}", settings) as yard:
+    with open_yard(rig, name, settings) as yard:
         taken = ("--gres=gpu:2", "--nodelist=n1", "--wrap=sleep 600", "--output=/dev/null")
         rig.run("login", "sbatch", *taken)
         wait_until(lambda: rig.run("login", "squeue", "--noheader", "--states=running"), 60)
+        if environment:
+            yard.write("runyard.yaml", json.dumps({"environment": environment}))
         yard.write("looks.py", LOOKS)
-        yard.write("tasks.txt", "".join(f"python looks.py {task}\n" for task in range(3)))
+        yard.write("tasks.txt", "".join(f"{sys.executable} looks.py {n}\n" for n in range(3)))
         job = ("--on", "slurm", "--agents", "1", "--gpus", "2", "--cpus", "3", "--memory", "1G")
         share = ("-j", "3", "--mps", mps, "--sbatch=--nodelist=n1", "--yes")
         yard.type("login", "farm", "tasks.txt", *job, *share)
@@ -100,6 +131,34 @@ def test_programs_share_the_gpus_of_a_job_behind_a_fence(
     daemon = "GPU-2,GPU-3" if mps == "on" else None
     for sight in sights:
         assert (sight["job"], sight["opened"], sight["mps"]) == ("2,3", [2, 3], daemon)
+
+
+def make_podman(rig: Rig, name: str) -> str:
+    """podman on n1 with an image, and the list of its GPUs; what to put before PATH.
+
+    It runs in a user namespace, as podman itself makes one for whoever is not root.
+    """
+    require("podman", "runc")
+    folder, disk = rig.home / name, rig.disk / name
+    (disk / "bin").mkdir(parents=True)
+    own = write_settings(disk, Path("/var/tmp") / name)
+    names = {key: str(folder / Path(path).name) for key, path in own.items()}
+    variables = " ".join(f"{key}={path}" for key, path in names.items())
+    (disk / "bin" / "podman").write_text(
+        "#!/bin/sh\nexec unshare --user --map-root-user --mount env "
+        "_CONTAINERS_USERNS_CONFIGURED=done _CONTAINERS_ROOTLESS_UID=1000 "
+        f'_CONTAINERS_ROOTLESS_GID=1000 XDG_RUNTIME_DIR=/run {variables} /usr/bin/podman "$@"\n'
+    )
+    (disk / "bin" / "podman").chmod(0o755)
+    gpus = [{"path": f"/dev/nvidia{number}"} for number in range(rig.plan.gpus)]
+    listed = {"name": "all", "containerEdits": {"deviceNodes": gpus}}
+    cdi = {"cdiVersion": "0.3.0", "kind": "nvidia.com/gpu", "devices": [listed]}
+    (disk / "nvidia.json").write_text(json.dumps(cdi))
+    tar = ["tar", "-C", make_folders(disk / "small"), "-cf", disk / "small.tar", "."]
+    subprocess.run(tar, check=True)
+    rig.run("n1", "sh", "-c", f"mkdir -p /etc/cdi && cp {folder}/nvidia.json /etc/cdi/")
+    rig.run("n1", f"{folder}/bin/podman", "import", f"{folder}/small.tar", IMAGE)
+    return f"{folder}/bin:"
 
 
 def test_a_program_that_takes_too_much_memory_is_told_and_the_other_goes_on(

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from runyard.end_causes import cause_of_exit
 from runyard.server.sweeps.policy import lifecycle
-from runyard.server.sweeps.policy.causes import cause_of_exit
 
 OPEN = ("running", "paused")
 

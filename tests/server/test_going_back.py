@@ -328,3 +328,29 @@ def test_rows_that_came_again_before_stay_aside(client: Client, tracker: Tracker
     Process(client, held["run"]["id"]).start()
     send(client, held, 12, rows(range(20, 22), T0 + 300))
     assert steps_of(tracker, held) == [*range(12), 20, 21]
+
+
+def test_rows_that_a_node_sends_when_it_is_heard_again_are_there_once(
+    client: Client, tracker: Tracker
+) -> None:
+    """Its program went on alone and saved its last step. The next attempt brought its rows, found
+    nothing left to do, and ended; then the node's own client sends them too."""
+    agent = Agent(client, create(client, ONE)["key"])
+    held = agent.claim()
+    Process(client, held["run"]["id"]).start()
+    agent.end(held, exit_code=-9, cause="node")
+    again = agent.claim()
+    go_back(agent, again, saved_at=T0 + 9.5, rows=rows(range(9)))
+    last = Process(client, again["run"]["id"])
+    last.start()
+    run = again["run"]
+    place = f"/files/{run['entity']}/{run['project']}/{run['id']}/file_stream"
+    assert client.post(place, {"files": {}, "complete": True, "exitcode": 0}).status == 200
+    agent.end(again, exit_code=0)
+    assert steps_of(tracker, again) == list(range(9))
+
+    send(client, again, 0, rows(range(6)))
+    send(client, again, 6, rows(range(10))[6:])
+    send(client, again, 6, rows(range(10))[6:])  # Sent twice.
+    assert steps_of(tracker, again) == list(range(10)), "with the one that it held back"
+    assert client.get("/api/run", name=run["id"]).json()["state"] == "finished"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from runyard.end_causes import CAUSES, cause_of_exit
 from runyard.search.by_number import draws, quasi_random
 from runyard.search.sweep import read_sweep
 from runyard.server.sweeps.ledger import trials
 from runyard.server.sweeps.policy import ahead, lifecycle
-from runyard.server.sweeps.policy.causes import CAUSES, cause_of_exit
 from runyard.server.sweeps.policy.estimates import AtWork, eta_seconds
 from runyard.server.sweeps.policy.lifecycle import STATES, after_failure, settle
 from runyard.server.sweeps.policy.rules import Aim, Limit, Rules

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from runyard.end_causes import cause_of_exit
 from runyard.server.sweeps.ledger import agents, leases, settling, sweep_changes, sweeps
-from runyard.server.sweeps.policy.causes import cause_of_exit
 from runyard.server.tracking import deletion
 from runyard.server.tracking.streams import Post
 from tests.server.a_ledger import LedgerInMemory

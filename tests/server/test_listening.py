@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from runyard import own_address
 from runyard.clusters.profile import Network, Profile
 from runyard.errors import ServerError
 from runyard.launch.serving import listen_for, wait_minutes
@@ -27,7 +28,8 @@ def test_for_a_cluster_the_address_is_looked_up_and_the_wish_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     known = {socket.gethostname(): "10.0.0.7", "jwb01i.juwels": "10.128.0.1"}
-    monkeypatch.setattr(listening, "_look_up", known.get)
+    monkeypatch.setattr(listening, "look_up", known.get)
+    monkeypatch.setattr(own_address, "look_up", known.get)
     found = find_listening("cluster")
     assert (found.addresses, found.name) == (("10.0.0.7", "127.0.0.1"), "10.0.0.7")
     assert found.asked == "cluster"
@@ -57,7 +59,7 @@ def test_a_firewall_lets_a_range_of_ports_through() -> None:
 
 
 def test_a_machine_without_a_network_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listening, "_own_address", lambda: None)
+    monkeypatch.setattr(listening, "own_address", lambda: None)
     found = find_listening("cluster")
     # Kept as what it is: on another machine nobody may send a key to this address.
     assert (found.addresses, found.asked) == (("127.0.0.1",), "127.0.0.1")

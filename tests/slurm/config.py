@@ -34,6 +34,8 @@ class ClusterSpec:
     """Whether limits of users hold (`sacctmgr modify user ... set maxsubmitjobs=10`)."""
     elastic: bool = False
     """Whether nodes are off until a job needs one, and then until `ClusterSite.power` is there."""
+    preempts_by: str = "partition_prio"
+    """Or `qos`: a job makes room for one of a QOS that names its own QOS under `Preempt`."""
     proctrack: str = "linuxproc"
     """Whom Slurm's TERM reaches: all processes of a job, or with `pgid` only those in the script's
     group, as with `cgroup`, which a container seldom lets its user have."""
@@ -220,7 +222,7 @@ def _scheduling(spec: ClusterSpec) -> list[str]:
         "SchedulerType=sched/backfill",
         # sched_interval: no event tells that a requeued job's waiting time is over; 60 s if untold.
         "SchedulerParameters=bf_interval=1,sched_interval=1,sched_min_interval=0",
-        "PreemptType=preempt/partition_prio",
+        f"PreemptType=preempt/{spec.preempts_by}",
         "PreemptMode=REQUEUE",
     ]
 
@@ -256,6 +258,7 @@ done
 def _accounting(spec: ClusterSpec, site: ClusterSite) -> list[str]:
     # A second is the least; Slurm's own 30 s would see nothing of a test's programs.
     usage = ["JobAcctGatherType=jobacct_gather/linux", "JobAcctGatherFrequency=1"]
+    enforced = "limits" * spec.enforce or "qos" * (spec.preempts_by == "qos")
     if not spec.accounting:
         return [*usage, "AccountingStorageType=accounting_storage/none"]
     return [
@@ -268,7 +271,7 @@ def _accounting(spec: ClusterSpec, site: ClusterSite) -> list[str]:
         # As sites do who want to see later what a job was: all that a secret could be found in.
         "AccountingStoreFlags=job_script,job_env,job_comment",
         *(["AccountingStorageTRES=gres/gpu"] if spec.gpus else []),
-        *(["AccountingStorageEnforce=limits"] if spec.enforce else []),
+        *([f"AccountingStorageEnforce={enforced}"] if enforced else []),
     ]
 
 

@@ -1,4 +1,5 @@
-"""Ranks of two nodes in real containers: Charliecloud and Apptainer, data straight from scratch."""
+"""Ranks of two nodes in real containers: Charliecloud, Apptainer and podman, data straight from
+scratch."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.apptainer import make_apptainer, make_sif
+from tests.live.podman import IMAGE, open_podman
 from tests.live.small_image import host_mounts, make_image
 from tests.slurm.test_ranks import MEETS
 from tests.slurm.yard import Yard
@@ -51,13 +53,24 @@ def test_ranks_in_containers_of_two_nodes_meet_and_read_data_on_scratch(
         image, path = make_sif(tmp_path / "small.sif", programs), f"{programs}:{path}"
     else:
         image = make_image(tmp_path / "small")
+    ranks_meet(yard, kind, str(image), {"PATH": path})
+
+
+def test_ranks_in_podmans_containers_meet(yard: Yard, tmp_path: Path) -> None:
+    """Each rank is a container of its own, which a process apart starts."""
+    with open_podman(tmp_path) as podman:
+        ranks_meet(yard, "podman", IMAGE, podman.environ)
+        assert podman.containers() == []
+
+
+def ranks_meet(yard: Yard, kind: str, image: str, environ: dict[str, str]) -> None:
     mounts = [f"{yard.project.parent}/scratch/project/data:/data", *host_mounts()]
-    environment = {"kind": kind, "image": str(image), "mounts": mounts}
+    environment = {"kind": kind, "image": image, "mounts": mounts}
     yard.write("runyard.yaml", json.dumps({"environment": environment}))
     yard.write("reads.py", READS)
     said = yard.submit(
         "submit", "--distributed", "srun", "--nodes", "2", "--tasks-per-node", "2", "--",
-        sys.executable, "reads.py", env={"PATH": path},
+        sys.executable, "reads.py", env=environ,
     )  # fmt: skip
     yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED", 180)
     logs = yard.logs(said)

@@ -6,6 +6,7 @@ answer that they share.
 
 from __future__ import annotations
 
+import getpass
 import json
 import re
 from collections.abc import Iterator
@@ -14,10 +15,11 @@ from pathlib import Path
 import pytest
 
 from tests.node.terminals import until
-from tests.slurm.cluster import FINAL_STATES, SlurmCluster
+from tests.slurm.cluster import FINAL_STATES, ClusterSpec, SlurmCluster
+from tests.slurm.plugin import MakeCluster
 from tests.slurm.test_chains import starts, until_held
 from tests.slurm.trainer import TRAINS, history, sweep_file, uncut
-from tests.slurm.yard import Yard
+from tests.slurm.yard import Yard, open_yard
 
 pytestmark = pytest.mark.slurm
 
@@ -55,13 +57,41 @@ def starts_again(yard: Yard) -> str:
 
 
 def test_trials_save_in_the_grace_time_and_slurm_puts_their_jobs_back(yard: Yard) -> None:
-    words = ("--partition", "short", "--agents", "2", "--time", "30m", "--sbatch=--nodelist=n1")
+    trials_save_in_the_grace_time(yard, ("--partition", "short"), ("--partition=high",))
+
+
+def test_the_grace_time_of_a_qos(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_slurm_cluster: MakeCluster
+) -> None:
+    """Of a cluster that preempts by QOS; its profile is the draft that `doctor` writes."""
+    cluster = make_slurm_cluster(ClusterSpec(nodes=1, preempts_by="qos"))
+    for words in (
+        ("add", "qos", "spare", f"gracetime={GRACE_SECONDS}", "preemptmode=requeue"),
+        ("add", "qos", "urgent", "preempt=spare", "priority=1000"),
+        ("modify", "user", getpass.getuser(), "set", "qos=normal,spare,urgent"),
+    ):
+        cluster.run("sacctmgr", "--immediate", *words)
+    with open_yard(tmp_path / "yard", monkeypatch, cluster) as yard:
+        yard.write("trains.py", TRAINS)
+        yard.write("sweep.yaml", sweep_file([1, 2], steps=STEPS, hold=HELD))
+        yard.type("server", "start")
+        yard.type("doctor", "--write")
+        profile = json.loads(yard.type("clusters", "show", "--json").stdout)
+        assert profile["elasticity"]["spot_qos"] == ["spare"]
+        assert profile["elasticity"]["grace"] == GRACE_SECONDS
+        trials_save_in_the_grace_time(yard, ("--qos", "spare"), ("--qos=urgent",))
+
+
+def trials_save_in_the_grace_time(
+    yard: Yard, spot: tuple[str, ...], urgent_words: tuple[str, ...]
+) -> None:
+    words = (*spot, "--agents", "2", "--time", "30m", "--sbatch=--nodelist=n1")
     said = yard.submit("sweep", "sweep.yaml", "--on", "slurm", *words)
     job = str(said["jobs"][0]["job_id"])
     until_held(yard, said, HELD, [1, 2])
     assert json.loads((Path(said["folder"]) / "job.json").read_text())["pushed_out"] is True
 
-    urgent = yard.cluster.submit("true", "--partition=high", "--nodelist=n1", "--exclusive")
+    urgent = yard.cluster.submit("true", *urgent_words, "--nodelist=n1", "--exclusive")
     yard.cluster.wait_for(urgent, "COMPLETED", GRACE_SECONDS + 120)
     sweep = yard.ended(said["sweep"], 180)
     tasks = yard.cluster.wait_for(job, FINAL_STATES, 180)

@@ -319,6 +319,9 @@ class Elasticity:
     spot: tuple[str, ...] = setting(
         Items(Text("PARTITION")), "partitions whose jobs or nodes may be taken away for others", ()
     )
+    spot_qos: tuple[str, ...] = setting(
+        Items(Text("QOS")), "QOSes whose jobs may be taken away, where Slurm preempts by QOS", ()
+    )
     grace: float | None = setting(Span(), "how long such a job keeps running after its notice")
     requeue: bool = setting(Flag(), "whether jobs may go back to the queue", True)
     chain: str = setting(

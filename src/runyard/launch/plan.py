@@ -20,7 +20,7 @@ from runyard.launch.environments import Wrapping
 from runyard.rank_forms import ONE_A_NODE
 from runyard.schedulers.header_request import HeaderRequest
 from runyard.schedulers.jobs import Header
-from runyard.schedulers.resources import follow_rules
+from runyard.schedulers.resources import Ruled, follow_rules
 from runyard.schedulers.script_words import ScriptWords
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def plan(
         # Else the agent goes by the job's real length: the scheduler may have shortened it.
         "grace": request.checkpoints.grace,
         "limit": ruled.time if ruled.asks_time else None,
-        "pushed_out": _may_be_pushed_out(profile, ruled.partition) or None,
+        "pushed_out": _may_be_pushed_out(profile, ruled) or None,
         "launcher": [*_rank_words(request, profile, runyard, wrapping), *wrapping.launcher],
         "staging": _staging(request),
         "chain": agents.chain,
@@ -238,11 +238,15 @@ def plan(
     )
 
 
-def _may_be_pushed_out(profile: Profile, partition: str | None) -> bool:
+def _may_be_pushed_out(profile: Profile, ruled: Ruled) -> bool:
     """Whether it may have to make room for another job: then its agents look often whether it has
-    to. Which partition is the cluster's own default, is not known here."""
-    spot = profile.elasticity.spot
-    return bool(spot) and (not partition or not set(spot).isdisjoint(partition.split(",")))
+    to. Which partition or QOS a job gets that names none, is not known here."""
+    elasticity = profile.elasticity
+    partitions = set((ruled.partition or "").split(","))
+    return bool(
+        (elasticity.spot and (not ruled.partition or partitions & set(elasticity.spot)))
+        or (elasticity.spot_qos and (not ruled.qos or ruled.qos in elasticity.spot_qos))
+    )
 
 
 def _nodes_asked(request: Request) -> dict[str, Any]:

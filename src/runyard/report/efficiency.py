@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from runyard.end_causes import FAILURES
 from runyard.shapes.jobs import Job
 from runyard.shapes.sweeps import Effort, Worker
 
-# Attempts that ended so are lost work: nothing goes on from them.
-FAILURES = ("program", "nan", "signal", "memory", "killed")
 _MIB = 1 << 20
 
 

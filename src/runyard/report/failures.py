@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from runyard.end_causes import AS_PLANNED, GOES_ON
 from runyard.shapes.sweeps import Effort, Trial
 
-# Ends that are none of anybody's trouble.
-_AS_IT_SHOULD = ("finished", "stopped", "canceled", "paused", "go-on", "deleted")
-# What is cut off goes on, from its checkpoint where it has one.
-_CUT_OFF = ("preempted", "time", "node", "cut", "crowded")
+# Ends that are no trouble; a deleted run's trial says so.
+_AS_IT_SHOULD = (*AS_PLANNED, "deleted")
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def _failure(
             float((attempt["usage"] or {}).get("cpu_seconds", 0.0)) for attempt in ended
         ),
         example=example,
-        goes_on=cause in _CUT_OFF,
+        goes_on=cause in GOES_ON,
     )
 
 

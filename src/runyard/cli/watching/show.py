@@ -30,14 +30,13 @@ from runyard.cli.watching.best_view import LIMIT, print_best, show_best
 from runyard.cli.watching.sparkline import sparkline, terminal_is_plain, thinned
 from runyard.client.api import Api
 from runyard.client.sweeps import OPEN_STATES
+from runyard.end_causes import NOT_IN_EXIT_CODE
 from runyard.errors import UsageError
 from runyard.shapes.runs import RunDetail, Series
 from runyard.shapes.sweeps import Sweep
 
 _CURVE, _LONGEST_NAME = 32, 28
 _BEST = 5
-# Where the exit code alone does not say it.
-_TOLD_CAUSES = ("memory", "crowded", "nan", "time", "preempted", "node", "cut", "go-on")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -145,7 +144,7 @@ def _facts(detail: RunDetail) -> Iterator[str]:
     if len(detail["attempts"]) > 1:
         causes = ", ".join(attempt["cause"] or "running" for attempt in detail["attempts"])
         yield f"{len(detail['attempts'])} attempts: {causes}"
-    elif detail["attempts"] and detail["attempts"][0]["cause"] in _TOLD_CAUSES:
+    elif detail["attempts"] and detail["attempts"][0]["cause"] in NOT_IN_EXIT_CODE:
         yield f"ended: {detail['attempts'][0]['cause']}"
     used = usage_text(detail["attempts"][-1]["usage"]) if detail["attempts"] else ""
     if used:

@@ -15,6 +15,7 @@ import socket
 import time
 from functools import partial
 
+from runyard.end_causes import AGENT_LEAVES, GOES_ON
 from runyard.node.link.channel import Answer, Channel
 from runyard.node.link.cloud_requests import CloudRequests
 
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 # As W&B's own agents.
 _BEAT_SECONDS = 5.0
 _LEASE_SECONDS = 15.0
-# Ends after which a trial goes on, and those of them in which its agent leaves.
-_GO_ON = ("go-on", "cut", "time", "preempted", "node")
-_LEFT = ("time", "preempted", "node")
 # Begun again here so often without a new checkpoint, and not more.
 _MOST_CUTS = 5
 # As many ends with nothing but failures are enough, as W&B's agents have it.
@@ -303,12 +301,12 @@ class CloudChannel(Channel):
         self._cloud.saves = self._cloud.saves or bool(payload.get("saved"))
         run = held["run"]["key"] if held is not None else payload.get("run")
         self._cuts = 0 if payload.get("saved") or cause == "go-on" else self._cuts + 1
-        stays = held is not None and cause in _GO_ON and cause not in _LEFT
+        stays = held is not None and cause in GOES_ON and cause not in AGENT_LEAVES
         if stays and held is not None and not self._is_announced and self._cuts <= _MOST_CUTS:
             self._kept = {**held, "attempt": held["attempt"] + 1}
             _answer_soon(self._loop, on_answer, _ended("waiting", cause))
             return
-        is_cut = cause in _GO_ON and self._cuts <= _MOST_CUTS
+        is_cut = cause in GOES_ON and self._cuts <= _MOST_CUTS
         if not is_cut:
             self._cloud.note_end(code == 0, time.time() - self._begun)
         self._stop_where_all_fail()

@@ -24,6 +24,7 @@ from runyard.node.link.relay_connection import RelayConnection
 from runyard.node.link.relay_proof import RelayProof
 from runyard.node.system.loop import READ, Loop
 from runyard.node.system.processes import fork_twin, group_lives
+from runyard.own_address import is_loopback, look_up
 from runyard.proof import LOOPBACK
 
 _BACKLOG = 512
@@ -145,12 +146,11 @@ def _known_as() -> tuple[str, str]:
     from runyard.schedulers.inside import this_job  # Not part of an agent's start.
 
     for name in (this_job().node, socket.gethostname()):
-        with contextlib.suppress(OSError, UnicodeError):
-            if name:
-                address = socket.gethostbyname(name)
-                # A name that means the loopback here means this node to others.
-                bound = "0.0.0.0" if address.startswith("127.") else address  # noqa: S104 - As below.
-                return name, bound
+        address = look_up(name) if name else None
+        if name and address:
+            # A name that means the loopback here means this node to others.
+            bound = "0.0.0.0" if is_loopback(address) else address  # noqa: S104 - As below.
+            return name, bound
     return socket.gethostname(), "0.0.0.0"  # noqa: S104 - Nodes are to reach it; it proves itself.
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import socket
-import struct
+
+from runyard.own_address import interface_address, look_up, name_with_suffix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 _FIRST, _LAST = 15000, 32000
 _TRIES = 500
-_ADDRESS_OF = 0x8915  # SIOCGIFADDR
 
 
 class Port:
@@ -109,21 +108,8 @@ def _quiet_range() -> tuple[int, int]:
 def address(interface: str | None, suffix: str | None) -> str:
     """This machine as the job's other nodes reach it."""
     if interface:
-        own_address = _address_of(interface)
-        if own_address is not None:
-            return own_address
-    name = socket.gethostname()
-    if suffix:
-        short, dot, rest = name.partition(".")
-        named = f"{short}{suffix}{dot}{rest}"
         with contextlib.suppress(OSError):
-            socket.gethostbyname(named)
-            return named
-    return name
-
-
-def _address_of(interface: str) -> str | None:
-    request = struct.pack("256s", interface.encode()[:15])
-    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_one:
-        return socket.inet_ntoa(fcntl.ioctl(any_one.fileno(), _ADDRESS_OF, request)[20:24])
-    return None
+            return interface_address(interface)
+    host = socket.gethostname()
+    named = name_with_suffix(host, suffix) if suffix else host
+    return named if named == host or look_up(named) else host

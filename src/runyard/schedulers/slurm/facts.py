@@ -15,6 +15,8 @@ from runyard.reading.units import read_whole
 from runyard.schedulers.slurm.values import read_fields, read_gres, read_span
 
 _SETTING = re.compile(r"\w[\w\[\]]*")
+# A QOS without a PreemptMode of its own has the cluster's.
+_CLUSTERS_MODE = (None, "", "CLUSTER")
 _OPEN = ("UNLIMITED", "INFINITE", "NONE", "N/A", "(null)", "")
 
 
@@ -29,7 +31,7 @@ class Partition:
     is_exclusive: bool = False
     preempt_mode: str | None = None
     grace: float | None = None
-    """How long a job goes on after it was told that another one gets its place."""
+    """How long a preempted job keeps running, where Slurm preempts by partition."""
     accounts: tuple[str, ...] = ()
 
 
@@ -51,6 +53,9 @@ class Qos:
     longest: float | None = None
     jobs_at_once: int | None = None
     submitted_at_once: int | None = None
+    grace: float | None = None
+    """How long a preempted job keeps running, where Slurm preempts by QOS."""
+    preempt_mode: str | None = None
 
 
 @dataclass(frozen=True)
@@ -104,12 +109,30 @@ class SlurmFacts:
     @property
     def spot_partitions(self) -> tuple[Partition, ...]:
         """Those whose jobs make room for others, after a time in which they can save."""
-        modes = ("REQUEUE", "CANCEL")
+        if self._preempts_by_qos:
+            return ()  # Then Slurm does not read the partitions' GraceTime.
         return tuple(
             partition
             for partition in self.partitions
-            if partition.grace and (partition.preempt_mode or "") in modes
+            if partition.grace and _ends_jobs(partition.preempt_mode)
         )
+
+    @property
+    def spot_qos(self) -> tuple[Qos, ...]:
+        """The QOSes of such jobs, where Slurm preempts by QOS."""
+        if not self._preempts_by_qos:
+            return ()
+        usual = self._setting("PreemptMode")
+        return tuple(
+            qos
+            for qos in self.qos
+            if qos.grace
+            and _ends_jobs(usual if qos.preempt_mode in _CLUSTERS_MODE else qos.preempt_mode)
+        )
+
+    @property
+    def _preempts_by_qos(self) -> bool:
+        return self._setting("PreemptType") == "preempt/qos"
 
     @property
     def gpu_types(self) -> dict[str, int]:
@@ -147,7 +170,7 @@ def gather(ask: Ask, user: str) -> SlurmFacts:
     if has_accounting:
         listed = answer_of(
             "qos", "sacctmgr", "-nP", "show", "qos",
-            "format=Name,MaxWall,MaxJobsPerUser,MaxSubmitJobsPerUser",
+            "format=Name,MaxWall,MaxJobsPerUser,MaxSubmitJobsPerUser,GraceTime,PreemptMode",
         )  # fmt: skip
         qos = tuple(read_qos(listed.text))
         own = answer_of(
@@ -225,7 +248,22 @@ def read_node_groups(text: str) -> Iterator[NodeGroup]:
 
 
 def read_qos(text: str) -> Iterator[Qos]:
+    """`sacctmgr -nP show qos`; files of `doctor --share` from before have four columns."""
     for line in text.splitlines():
         parts = line.split("|")
-        if len(parts) >= 4 and parts[0]:
-            yield Qos(parts[0], read_span(parts[1]), read_whole(parts[2]), read_whole(parts[3]))
+        if len(parts) < 4 or not parts[0]:
+            continue
+        grace, mode = (*parts[4:6], "", "")[:2]
+        yield Qos(
+            name=parts[0],
+            longest=read_span(parts[1]),
+            jobs_at_once=read_whole(parts[2]),
+            submitted_at_once=read_whole(parts[3]),
+            grace=read_span(grace) or None,
+            preempt_mode=mode.upper() or None,
+        )
+
+
+def _ends_jobs(preempt_mode: str | None) -> bool:
+    """Whether a preempted job ends, and is not only suspended."""
+    return not {"REQUEUE", "CANCEL"}.isdisjoint((preempt_mode or "").split(","))

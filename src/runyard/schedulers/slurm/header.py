@@ -56,7 +56,7 @@ def header(wanted: HeaderRequest) -> Header:
         add("signal", f"B:{wanted.signal}@{wanted.grace:.0f}")
     if not profile.elasticity.requeue:
         options.append(("no-requeue", None))
-    elif profile.elasticity.spot:
+    elif profile.elasticity.spot or profile.elasticity.spot_qos:
         options.append(("requeue", None))
     add("open-mode", "append")
     add("mail-type", ruled.options.get("mail"))

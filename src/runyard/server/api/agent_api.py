@@ -12,6 +12,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from runyard.end_causes import CAUSES
 from runyard.search.tasks import COMMAND_LINE, NUMBER
 from runyard.server.api.sweep_json import trial_json
 from runyard.server.http import arguments
@@ -34,7 +35,6 @@ from runyard.server.sweeps.ledger import agents, claims, leases, programs
 from runyard.server.sweeps.ledger.agents import NoAgent
 from runyard.server.sweeps.ledger.claims import Handed
 from runyard.server.sweeps.ledger.new_trials import OWN
-from runyard.server.sweeps.policy.causes import CAUSES
 from runyard.server.sweeps.policy.fitting import Refusal, Room
 from runyard.server.sweeps.serving import end_and_claim, heartbeats
 from runyard.server.sweeps.serving.claim_queues import Answer, Plan

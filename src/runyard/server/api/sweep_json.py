@@ -6,13 +6,13 @@ import json
 import sqlite3
 from typing import Any
 
+from runyard.end_causes import CAUSES, cause_of_exit
 from runyard.server.processes.attempts import together, usage_json
 from runyard.server.store import json_text
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import agents, budgets, sweeps, trials
 from runyard.server.sweeps.ledger.at_work import at_work
 from runyard.server.sweeps.policy.budget_account import Account
-from runyard.server.sweeps.policy.causes import CAUSES, cause_of_exit
 from runyard.server.sweeps.policy.estimates import eta_seconds, seconds_left, trial_seconds
 from runyard.server.sweeps.policy.lifecycle import STATES
 from runyard.server.sweeps.policy.rules import Rules

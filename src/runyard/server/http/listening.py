@@ -6,21 +6,22 @@ machine has another address there.
 
 from __future__ import annotations
 
-import fcntl
-import ipaddress
 import socket
-import struct
 from dataclasses import dataclass, replace
 
 from runyard.errors import ServerError
 from runyard.home import LISTEN_TO_CLUSTER as CLUSTER
+from runyard.own_address import (
+    interface_address,
+    is_loopback,
+    look_up,
+    name_with_suffix,
+    own_address,
+)
 from runyard.proof import LOOPBACK
 
 _LOOPBACK = LOOPBACK[0]
 _EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - If it was asked for.
-_GET_ADDRESS = 0x8915  # SIOCGIFADDR of Linux.
-# Set aside for documentation (RFC 5737). Nothing is sent: the kernel only says by which way.
-_SOMEWHERE = ("203.0.113.1", 9)
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def find_listening(asked: str) -> Listening:
         # What is this machine's alone must be known as such: others may send no key there.
         return (
             listening
-            if all(map(_is_loopback, listening.addresses))
+            if all(map(is_loopback, listening.addresses))
             else replace(listening, asked=asked)
         )
     kind, _, which = asked.partition(":")
@@ -55,7 +56,7 @@ def find_listening(asked: str) -> Listening:
         return _for_cluster(asked, which)
     if asked in _EVERYWHERE:
         return Listening((asked,), socket.gethostname(), asked)
-    alone = _is_loopback(asked)
+    alone = is_loopback(asked)
     return Listening((asked,) if alone else (asked, _LOOPBACK), asked, asked)
 
 
@@ -64,7 +65,7 @@ def own_addresses(listening: Listening) -> list[str]:
     if not any(address in _EVERYWHERE for address in listening.addresses):
         return list(listening.addresses)
     addresses = [_address_of_or_none(name) for _, name in socket.if_nameindex()]
-    return [address for address in (*addresses, _own_address()) if address is not None]
+    return [address for address in (*addresses, own_address()) if address is not None]
 
 
 def _read_ports(text: str) -> tuple[int, int]:
@@ -78,8 +79,8 @@ def _read_ports(text: str) -> tuple[int, int]:
 
 def _for_cluster(asked: str, which: str) -> Listening:
     if which.startswith("+"):
-        name = _with_suffix(socket.gethostname(), which[1:])
-        address = _look_up(name)
+        name = name_with_suffix(socket.gethostname(), which[1:])
+        address = look_up(name)
         if address is None:
             raise ServerError(
                 f"no name server knows {name}",
@@ -87,68 +88,27 @@ def _for_cluster(asked: str, which: str) -> Listening:
                 "`runyard server start --listen ADDRESS` takes an address",
             )
         return Listening((address, _LOOPBACK), name, asked)
-    address = _address_of(which) if which else _own_address()
+    address = _address_of(which) if which else own_address()
     if address is None:
         # A machine without a network: those who could come are here already.
         return Listening((_LOOPBACK,), _LOOPBACK, _LOOPBACK)
     return Listening((address, _LOOPBACK), address, asked)
 
 
-def _with_suffix(host: str, suffix: str) -> str:
-    """`jwb0001.juwels` and `i` make `jwb0001i.juwels`; `.site` goes behind it all."""
-    if suffix.startswith("."):
-        return host + suffix
-    first, dot, rest = host.partition(".")
-    return f"{first}{suffix}{dot}{rest}"
-
-
-def _own_address() -> str | None:
-    """The address by which this machine's name is known; or by which it goes to others."""
-    address = _look_up(socket.gethostname())
-    if address is not None and not _is_loopback(address):
-        return address
-    # Debian notes a loopback address for a machine's own name.
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(_SOMEWHERE)
-        except OSError:
-            return None
-        outgoing: str = probe.getsockname()[0]
-    return None if _is_loopback(outgoing) else outgoing
-
-
 def _address_of(interface: str) -> str:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            request = struct.pack("256s", interface.encode()[:15])
-            answer = fcntl.ioctl(probe.fileno(), _GET_ADDRESS, request)
-        except OSError as error:
-            known = ", ".join(name for _, name in socket.if_nameindex())
-            raise ServerError(
-                f"this machine has no network interface {interface!r} with an address",
-                said=error.strerror,
-                mend=f"it has {known}: name one, as in --listen cluster:{interface}",
-            ) from error
-    return socket.inet_ntoa(answer[20:24])
+    try:
+        return interface_address(interface)
+    except OSError as error:
+        known = ", ".join(name for _, name in socket.if_nameindex())
+        raise ServerError(
+            f"this machine has no network interface {interface!r} with an address",
+            said=error.strerror,
+            mend=f"it has {known}: name one, as in --listen cluster:{interface}",
+        ) from error
 
 
 def _address_of_or_none(interface: str) -> str | None:
     try:
-        return _address_of(interface)
-    except ServerError:
+        return interface_address(interface)
+    except OSError:
         return None
-
-
-def _look_up(name: str) -> str | None:
-    try:
-        addresses = socket.getaddrinfo(name, None, socket.AF_INET, socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        return None
-    return str(addresses[0][4][0])
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return address == "localhost"

@@ -142,7 +142,7 @@ def _put(
         return start
     if client["kind"] == "shared":
         put_shared_rows(db, run, stream, client["writer"], start, rows)
-    elif may_be_sync or client["kind"] == "sync":
+    elif may_be_sync or client["kind"] == "sync" or _is_of_another(client, stream):
         if rows:
             raise Needed(run, Merge(run, stream, rows))
     else:
@@ -153,6 +153,15 @@ def _put(
         put_rows(db, run, stream, place, rows)
         return place
     return None
+
+
+def _is_of_another(client: Row, stream: int) -> bool:
+    """Whether the rows cannot be the newest process's own: it has ended without any.
+
+    They are of one before it, whose node was cut off and is heard again.
+    """
+    has_others = client["number"] > 1 and client["ended_at"] is not None
+    return has_others and not clients.has_logged(client, stream)
 
 
 def _fit(db: Connection, row: Row, first: str, now: float) -> int:

@@ -184,9 +184,10 @@ def _elasticity(facts: SlurmFacts) -> Iterator[str]:
     lines = []
     if facts.starts_nodes:
         lines.append(f"  start_wait: {short_time(facts.starts_nodes)}")
-    if spot := facts.spot_partitions:
-        lines.append(f"  spot: [{', '.join(_quoted(partition.name) for partition in spot)}]")
-        lines.append(f"  grace: {short_time(min(partition.grace or 0.0 for partition in spot))}")
+    for key, spot in (("spot", facts.spot_partitions), ("spot_qos", facts.spot_qos)):
+        if spot:
+            lines.append(f"  {key}: [{', '.join(_quoted(each.name) for each in spot)}]")
+            lines.append(f"  grace: {short_time(min(each.grace or 0.0 for each in spot))}")
     if facts.requeues is False:
         lines.append("  requeue: false")
     if lines:

@@ -20,7 +20,7 @@ def end_attempt(
     cause: str | None = None,
     saved: bool = False,
 ) -> None:
-    """An attempt has ended. `cause` as in `policy/causes`, where more is known than the code.
+    """An attempt has ended. `cause` as in `runyard.end_causes`, where more is known than the code.
 
     Told again it changes nothing. Told when the trial has been settled, or is somebody else's, it
     corrects what is known of this attempt alone.

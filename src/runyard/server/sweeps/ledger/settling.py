@@ -11,6 +11,7 @@ import json
 from dataclasses import replace
 from sqlite3 import Connection
 
+from runyard.end_causes import cause_of_exit
 from runyard.server.history.history import HISTORY, count_rows
 from runyard.server.processes import attempts, clients, returned_rows
 from runyard.server.processes.consoles import last_words
@@ -20,7 +21,6 @@ from runyard.server.sweeps.ledger import budgets, sweeps, trials
 from runyard.server.sweeps.ledger.measures import ends_not_finite, measure
 from runyard.server.sweeps.policy import lifecycle
 from runyard.server.sweeps.policy.budget_account import Account
-from runyard.server.sweeps.policy.causes import cause_of_exit
 from runyard.server.sweeps.policy.controller_requests import read_controller
 from runyard.server.sweeps.policy.lifecycle import Transition
 from runyard.vocabulary import ENDED_STATES, OPEN_STATES, RESULT_STATES

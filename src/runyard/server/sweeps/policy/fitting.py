@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from runyard.server.sweeps.policy.causes import DEFAULT_RETRIES
+from runyard.server.sweeps.policy.lifecycle import DEFAULT_RETRIES
 
 # late: not in what is left of this job. too-long: in no job of this length.
 Refusal = Literal["late", "too-long"]

@@ -9,9 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from runyard.server.sweeps.policy.causes import CAUSES, DEFAULT_RETRIES, Follow
+from runyard.end_causes import CAUSES
+from runyard.search.options import RETRIES
 from runyard.vocabulary import ENDED_STATES
+
+if TYPE_CHECKING:
+    from runyard.end_causes import Follow
+
+# How often a trial may be cut off without progress where the sweep file says nothing.
+DEFAULT_RETRIES = {**RETRIES, "killed": 2, "time": 5}
 
 STATES = ("waiting", "running", "paused", *ENDED_STATES)
 # Not states of a row: there is no trial yet; and a canceled one whose run was deleted, for good.
