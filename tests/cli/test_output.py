@@ -151,3 +151,18 @@ def test_a_list_of_runs_fits_eighty_columns_and_shows_defined_metrics_first(
     trial = {**small, "key": 7, "summary": summary}
     runs._print_runs([trial], best, is_one_project=True)  # type: ignore[list-item]
     assert "zeta (best)=0.125  zeta (last)=0.5" in capsys.readouterr().out
+
+
+def test_a_list_of_runs_shows_whole_names_where_they_fit(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A reader copies a name from there."""
+    name = "lr=0.001,depth=6,seed=12"
+    run = {"key": 8, "id": "a1b2c3d4", "name": name, "project": "birds", "state": "finished",
+           "created_at": time.time(), "started_at": 0.0, "ended_at": 60.0,
+           "summary": {"train/loss": 0.125, "val/loss": 0.5}}  # fmt: skip
+    runs._print_runs([run], {}, is_one_project=False)  # type: ignore[list-item]
+    header, row = (line.rstrip() for line in capsys.readouterr().out.splitlines())
+    assert row.split()[1] == name
+    assert len(row) <= 80
+    assert "SUMMARY" in header

@@ -81,6 +81,8 @@ def test_a_trial_that_failed_is_run_once_more_as_a_new_run(
     assert run_runyard("farm", "tasks.txt", cwd=tmp_path, timeout=LONG).returncode == 1
     sweep = newest(module_home)
     [failed] = trials(sweep["key"])
+    text = run_runyard("show", failed["id"]).stdout
+    assert "  echo it broke; exit 4\n" in text
     shown = run_runyard("retry", failed["id"], "--new-run", "--dry-run", "--json", cwd=tmp_path)
     assert [task["command_line"] for task in json.loads(shown.stdout)] == ["echo it broke; exit 4"]
     assert newest(module_home)["id"] == sweep["id"]

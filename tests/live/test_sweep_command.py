@@ -114,6 +114,8 @@ def test_the_sweep_file_of_older_submit_scripts_runs_as_it_is(
     # Less is better where no goal is said; 0.01 of it is the fixed option's.
     assert winner["values"] == {"lr": 0.01, "bs": 16}
     assert winner["value"] == pytest.approx(0.026)
+    shown = runyard("show", winner["name"]).stdout
+    assert "-m package.train --bs=16 --lr=0.01 --seed=1\n" in shown
 
 
 def test_the_sweeps_values_and_project_win_inside_the_program(

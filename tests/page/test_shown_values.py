@@ -166,6 +166,15 @@ def test_values_under_the_pointer_are_whole_wherever_it_is(
             assert tip.evaluate("it => getComputedStyle(it).position") == "fixed"
 
 
+@pytest.mark.parametrize("tab", ["charts", "versus"])
+def test_the_chosen_tab_of_a_run_is_in_sight_on_a_phone(
+    yard: Yard, open_page: OpenPage, tab: str
+) -> None:
+    path = f"{yard.me()}/exact/runs/r2/{tab}"
+    page = open_page(login_link(yard.home, path), width=390, height=844)
+    expect(page.get_by_role("tab", selected=True)).to_be_in_viewport(ratio=1)
+
+
 def test_a_spike_of_a_long_run_can_be_seen(yard: Yard, open_page: OpenPage) -> None:
     page = open_page(login_link(yard.home, f"{yard.me()}/spiky"))
     plot = _chart(page, "loss").locator(".plot")

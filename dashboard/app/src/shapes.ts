@@ -538,10 +538,11 @@ export interface Trial {
   exit_code: number | null;
 }
 
-/** Which trial a run is: its sweep's key, and its number there. */
+/** Which trial a run is: its sweep's key, and its number there; `values` are its settings. */
 export interface TrialPlace {
   sweep: number;
   number: number;
+  values: Record<string, any>;
 }
 
 /** How much one parameter matters; `best`: where on its axis the best trials are. */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,12 +17,11 @@ from runyard.errors import NotFoundError, UsageError
 from runyard.node.attempt.command_line import expand
 from runyard.search.tasks import COMMAND_LINE
 from runyard.shapes.runs import RunDetail
-from runyard.shapes.sweeps import Sweep, Trial
 
 
 def once_more(api: Api, run: RunDetail, options: ProjectOptions, slots: Slots) -> ListRequest:
     """Its command as a list of one, under a new name, in its project and its folder."""
-    line = Line(1, _command_line(api, run))
+    line = Line(1, _line_again(api, run))
     tasks = make_tasks(run["id"], [line]).renamed(f"{run['name']}_again")
     options = replace(
         options,
@@ -46,32 +46,37 @@ def _folder(run: RunDetail) -> Path:
     return folder
 
 
-def _command_line(api: Api, run: RunDetail) -> str:
-    """What was executed, as a shell takes it."""
+def command_line(
+    api: Api, run: RunDetail, file_of: Callable[[str], str] = lambda _text: "values.json"
+) -> str | None:
+    """The words of its program, as a shell takes them; None if runyard did not start it.
+
+    `file_of` returns the path of a file with a trial's values, for commands that ask for one.
+    """
     if run["command"]:
         return shlex.join(run["command"])
-    for sweep in api.sweeps.sweeps(project=f"{run['entity']}/{run['project']}"):
-        for trial in api.sweeps.trials(sweep["key"]):
-            if trial["id"] == run["id"]:
-                return _trial_line(sweep, trial)
-    raise NotFoundError(
-        f"it is not known how run {run['id']} was started",
-        mend="only what runyard started can be run again: `runyard run -- python train.py`",
-    )
+    if run["trial"] is None:
+        return None
+    values = run["trial"]["values"]
+    if COMMAND_LINE in values:
+        return str(values[COMMAND_LINE])
+    config = api.sweeps.sweep(run["trial"]["sweep"])["config"]
+    words = expand(config.get("command"), config.get("program"), values, os.environ, file_of)
+    return shlex.join(words)
 
 
-def _trial_line(sweep: Sweep, trial: Trial) -> str:
-    if COMMAND_LINE in trial["values"]:
-        return str(trial["values"][COMMAND_LINE])
-    config = sweep["config"]
-
+def _line_again(api: Api, run: RunDetail) -> str:
     def no_file(_text: str) -> str:
+        sweep = run["sweep"]["id"] if run["sweep"] else ""
         raise UsageError(
-            f"trial {trial['name']} is given its values in a file of its own",
-            mend=f"`runyard retry {sweep['id']} --trial {trial['name']}` runs it if it failed",
+            f"trial {run['name']} is given its values in a file of its own",
+            mend=f"`runyard retry {sweep} --trial {run['name']}` runs it if it failed",
         )
 
-    words = expand(
-        config.get("command"), config.get("program"), trial["values"], os.environ, no_file
-    )
-    return shlex.join(words)
+    line = command_line(api, run, no_file)
+    if line is None:
+        raise NotFoundError(
+            f"it is not known how run {run['id']} was started",
+            mend="only what runyard started can be run again: `runyard run -- python train.py`",
+        )
+    return line

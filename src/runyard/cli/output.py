@@ -84,7 +84,8 @@ def print_table(
     gives_way: str | None = None,
 ) -> None:
     """A table without lines around it. The last column takes what is left, or goes; a cell of it
-    can be a function of that number of characters. The column that `gives_way` is cut for it."""
+    can be a function of that number of characters. If the table is too wide even without the last
+    column, the column that `gives_way` is cut until both have room."""
     from rich.table import Table
 
     rows = [list(row) for row in rows]
@@ -100,7 +101,7 @@ def print_table(
     def room() -> int:
         return (width or out.width) - sum(widths) - _GAP * len(widths)
 
-    if gives_way is not None:
+    if gives_way is not None and room() < -_GAP:
         place = list(headers).index(gives_way)
         needed = max((len(str(_last_cell(row, sys.maxsize))) for row in rows), default=0)
         cut = widths[place] - max(0, min(_ROOM, needed) - room())

@@ -104,10 +104,11 @@ class ArchiveDetail(ArchiveHead):
 
 
 class TrialPlace(TypedDict):
-    """Which trial a run is: its sweep's key, and its number there."""
+    """Which trial a run is: its sweep's key, and its number there; `values` are its settings."""
 
     sweep: int
     number: int
+    values: dict[str, Any]
 
 
 class RunDetail(Run):

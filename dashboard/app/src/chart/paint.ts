@@ -63,7 +63,9 @@ export function paintLines(ctx: CanvasRenderingContext2D, frame: Frame, lines: r
     }
     ctx.strokeStyle = line.colour;
     ctx.lineWidth = line.group ? 2 * look.pixels : width;
-    trace(ctx, frame, line.x, smooth(line.y, look.weight), toX, toY);
+    const y = smooth(line.y, look.weight);
+    if (isCrowded && !line.group) traceThin(ctx, frame, line.x, y, toX, toY);
+    else trace(ctx, frame, line.x, y, toX, toY);
     if (line.x.length === 1) dot(ctx, toX(line.x[0]!), toY(line.y[0]!), 3 * look.pixels, line.colour);
   }
   ctx.restore();
@@ -123,6 +125,55 @@ function trace(ctx: CanvasRenderingContext2D, frame: Frame, x: Float64Array, y: 
       isDrawing = true;
     }
   }
+  ctx.stroke();
+}
+
+/** A line no wider than a column of pixels: one upright stroke a column, from its lowest to its highest point. */
+function traceThin(ctx: CanvasRenderingContext2D, frame: Frame, x: Float64Array, y: Float32Array, toX: ToPixel, toY: ToPixel): void {
+  const [first, last] = seen(frame, x);
+  const wide = ctx.lineWidth;
+  if (last - first <= frame.width / wide) return trace(ctx, frame, x, y, toX, toY);
+  ctx.beginPath();
+  let column = NaN;
+  let top = 0;
+  let bottom = 0;
+  let end = 0;
+  const finish = () => {
+    // As high as it is wide, or a level line would be too pale.
+    const more = Math.max(0, wide - (bottom - top)) / 2;
+    ctx.moveTo((column + 0.5) * wide, top - more);
+    ctx.lineTo((column + 0.5) * wide, bottom + more);
+  };
+  for (let place = first; place < last; place++) {
+    const at = toY(y[place]!);
+    if (at - at !== 0) {
+      if (!Number.isNaN(column)) finish();
+      column = NaN;
+      continue;
+    }
+    const here = Math.floor(toX(x[place]!) / wide);
+    if (here === column) {
+      if (at < top) top = at;
+      if (at > bottom) bottom = at;
+    } else if (Number.isNaN(column)) {
+      top = bottom = at;
+    } else {
+      finish();
+      if (Math.abs(here - column) > 1) {
+        ctx.moveTo((column + 0.5) * wide, end);
+        ctx.lineTo((here + 0.5) * wide, at);
+        top = bottom = at;
+      } else {
+        // The stroke begins where that of the last column ends.
+        const [above, below] = [top, bottom];
+        top = Math.min(at, below);
+        bottom = Math.max(at, above);
+      }
+    }
+    column = here;
+    end = at;
+  }
+  if (!Number.isNaN(column)) finish();
   ctx.stroke();
 }
 

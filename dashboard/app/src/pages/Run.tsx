@@ -1,6 +1,6 @@
 // One run: its charts, what it is, what it printed, and what it left.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { patch, post } from "../api";
 import { StateBadge, Tag } from "../components/Badge";
 import { Icon } from "../components/Icon";
@@ -85,6 +85,9 @@ export default function Run({ entity, project, id }: PageProps) {
       again();
     }
   });
+  // On a narrow screen the row of tabs scrolls.
+  const chosen = useRef<HTMLButtonElement>(null);
+  useEffect(() => chosen.current?.scrollIntoView({ block: "nearest", inline: "center" }), [tab, run?.key]);
   if (error && (!run || error.status === 404)) return <Trouble error={error} again={again} />;
   if (!run) return <Loading />;
   const fileUrl = (name: string) => fileAddress(filePath(run, name));
@@ -94,7 +97,7 @@ export default function Run({ entity, project, id }: PageProps) {
       <Head run={run} again={again} />
       <nav class="tabs" role="tablist" aria-label="Of this run">
         {TABS.map(([name, label]) => (
-          <button role="tab" aria-selected={tab === name} class="tab" onClick={() => setTab(name)}>
+          <button role="tab" ref={tab === name ? chosen : undefined} aria-selected={tab === name} class="tab" onClick={() => setTab(name)}>
             {label}
             {name === "media" && media > 0 && <span class="count">{media}</span>}
             {name === "files" && run.files.length > 0 && <span class="count">{run.files.length}</span>}

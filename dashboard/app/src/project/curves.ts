@@ -21,7 +21,9 @@ export type ChartState = "loading" | "failed" | "absent" | "shown";
 // A question that was not answered is asked again.
 export const AGAIN_AFTER = 3_000;
 // More curves come in parts: the first charts are drawn while the server reads the next ones.
-const MOST_AT_ONCE = 300;
+const MOST_CURVES = 300;
+// The server reads the second question while the page draws the answer to the first.
+const MOST_QUESTIONS = 2;
 
 export interface Setting {
   project: string;
@@ -88,8 +90,7 @@ export class CurveStore {
   private readonly resting = new Set<string>();
   private readonly others = new Map<string, CurveStore>();
   private isDue = false;
-  /** How many curves are asked for right now. */
-  private asked = 0;
+  private questions = 0;
   private readonly underWay = new Set<string>();
 
   constructor(readonly setting: Setting) {}
@@ -173,15 +174,15 @@ export class CurveStore {
     for (const { runs, metrics } of questions.values()) {
       // As they stand on the page, from top to bottom.
       metrics.sort();
-      const few = Math.max(1, Math.floor(MOST_AT_ONCE / runs.length));
-      for (let place = 0; place < metrics.length && this.asked < MOST_AT_ONCE; place += few) {
+      const few = Math.max(1, Math.floor(MOST_CURVES / runs.length));
+      for (let place = 0; place < metrics.length && this.questions < MOST_QUESTIONS; place += few) {
         void this.ask(runs, metrics.slice(place, place + few));
       }
     }
   }
 
   private async ask(runs: number[], metrics: string[]): Promise<void> {
-    this.asked += runs.length * metrics.length;
+    this.questions += 1;
     metrics.forEach((metric) => this.underWay.add(metric));
     try {
       const curves = await fetchCurves(this.setting, metrics, { runs });
@@ -199,7 +200,7 @@ export class CurveStore {
         this.schedule();
       }, AGAIN_AFTER);
     } finally {
-      this.asked -= runs.length * metrics.length;
+      this.questions -= 1;
       metrics.forEach((metric) => this.underWay.delete(metric));
     }
     // The next question first: charts are drawn meanwhile.

@@ -6,8 +6,8 @@
   runyard runs --sweeps               sweeps; -P and --state choose among them, too
   runyard runs --json                 for scripts, with whole names and all values
 
-The table fits the terminal, or 80 columns in a pipe: of each summary the metrics of
-`define_metric(summary=...)` first, then what has room; +3 stands for three more.
+The table fits the terminal, or 80 columns in a pipe. Names are whole if they fit. The summary shows
+the metrics of `define_metric(summary=...)` first, then what has room; +3 stands for three more.
 
 `runyard show RUN` tells more of one, `runyard logs RUN` what it printed; of a sweep, `runyard
 status SWEEP` and `runyard show SWEEP --best` do.

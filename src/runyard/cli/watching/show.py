@@ -15,12 +15,12 @@ other beats in all of them.
 from __future__ import annotations
 
 import argparse
-import shlex
 import time
 from collections.abc import Iterator
 from typing import Any
 
 from runyard.actions.naming import find_run_or_sweep
+from runyard.actions.once_more import command_line
 from runyard.actions.watching.figures_text import usage_text
 from runyard.cli.completers import complete_run_or_sweep
 from runyard.cli.connect import server
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         "" if detail["exit_code"] is None else f" (exit code {detail['exit_code']})",
     )
     out.print(head)
-    for line in _facts(detail):
+    for line in _facts(api, detail):
         out.print(f"  {line}", soft_wrap=True)
     config = sorted(detail["config"].items())
     _print_section("config", [(key, number(value)) for key, value in config])
@@ -124,11 +124,10 @@ def _show_sweep(api: Api, sweep: Sweep, *, as_json: bool) -> int:
     return 0
 
 
-def _facts(detail: RunDetail) -> Iterator[str]:
-    if detail["command"]:
-        yield shlex.join(detail["command"])
-    elif detail["program"]:
-        yield detail["program"]
+def _facts(api: Api, detail: RunDetail) -> Iterator[str]:
+    command = command_line(api, detail) or detail["program"]
+    if command:
+        yield command
     started = detail["started_at"]
     where = f"on {detail['host']}" if detail["host"] else ""
     folder = f" in {detail['folder']}" if detail["folder"] else ""

@@ -42,6 +42,7 @@ from runyard.server.processes import attempts
 from runyard.server.processes.attempts import usage_json
 from runyard.server.processes.consoles import read_page
 from runyard.server.runs import alerts, runs
+from runyard.server.store import json_text
 from runyard.server.store.changes import Kind
 from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.json_text import is_odd
@@ -332,7 +333,7 @@ def _whereabouts(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
     had it last; `job_key` where that job is one of those we know."""
     row = connection.execute(
         "SELECT trials.sweep AS sweep, trials.number AS number, agents.job AS job, "
-        "agents.node AS node, sweeps.id AS id, sweeps.name AS name, "
+        "trials.settings AS settings, agents.node AS node, sweeps.id AS id, sweeps.name AS name, "
         "projects.entity AS entity, projects.name AS project FROM trials "
         "JOIN sweeps ON sweeps.key = trials.sweep JOIN projects ON projects.key = sweeps.project "
         "LEFT JOIN agents ON agents.key = trials.agent WHERE trials.run = ?",
@@ -341,7 +342,11 @@ def _whereabouts(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
     if row is None:
         return {"trial": None, "sweep": None, "job": None, "job_key": None, "node": None}
     return {
-        "trial": {"sweep": row["sweep"], "number": row["number"]},
+        "trial": {
+            "sweep": row["sweep"],
+            "number": row["number"],
+            "values": json_text.parse(row["settings"]),
+        },
         "sweep": {
             "key": row["sweep"],
             **{name: row[name] for name in ("id", "name", "entity", "project")},

@@ -7,6 +7,7 @@ about as many points as it draws, and no spike gets lost.
 
 from __future__ import annotations
 
+import functools
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -117,12 +118,13 @@ def drawable(columns: Iterable[Column]) -> Iterator[tuple[int, Numbers, Numbers]
         if column.kind in (FLOAT, INTEGER, TRUTH):
             groups.setdefault(column.key, []).append(column)
     for key, group in groups.items():
+        if len(group) == 1:
+            yield key, group[0].lines, np.asarray(group[0].values, np.float64)
+            continue
         lines = np.concatenate([column.lines for column in group])
         numbers = np.concatenate([np.asarray(column.values, np.float64) for column in group])
-        if len(group) > 1:
-            order = np.argsort(lines, kind="stable")
-            lines, numbers = lines[order], numbers[order]
-        yield key, lines, numbers
+        order = np.argsort(lines, kind="stable")
+        yield key, lines[order], numbers[order]
 
 
 def align(lines: Numbers, known: Numbers, numbers: Numbers) -> Numbers:
@@ -179,8 +181,16 @@ def _pack_lines(relative: Numbers) -> bytes | None:
 
 def _unpack_lines(data: bytes | None, count: int, start: int) -> Numbers:
     if data is None:
-        return np.arange(start, start + count, dtype=np.int64)
+        return _every_line(start, count)
     return np.cumsum(np.frombuffer(zlib.decompress(data), np.uint32).astype(np.int64)) + start
+
+
+@functools.lru_cache(maxsize=16)
+def _every_line(start: int, count: int) -> Numbers:
+    """The keys of a segment mostly have values in the same lines: in all of them."""
+    lines = np.arange(start, start + count, dtype=np.int64)
+    lines.setflags(write=False)
+    return lines
 
 
 def level_for(count: int, points: int) -> int:

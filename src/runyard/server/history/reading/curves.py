@@ -10,7 +10,7 @@ read at the coarsest level that it has, and what is in no segment yet is put bet
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection
 
@@ -26,6 +26,8 @@ Span = tuple[float, float]
 Metric = tuple[int, int]
 # By the first row of a batch or a segment: its values, or a table of a coarser level.
 Pieces = dict[int, list[Column] | Numbers]
+# Of points: x, the last value, the smallest, the largest.
+Table = tuple[Numbers, Numbers, Numbers, Numbers]
 
 # A part of a curve is read at a level that would draw this many times as many points of the whole.
 _CLOSER = 50
@@ -111,16 +113,22 @@ def read_curves(
     }
     values, tables = reader.read(chosen)
     curves = {}
+    axes: dict[Metric, _Axis] = {}
     for metric, level in coarsest.items():
         own: Pieces = {**values.get(metric, {}), **tails.get(metric, {}), **tables.get(metric, {})}
         x_metric = (metric[0], below[metric[0]])
-        x_columns = {**values.get(x_metric, {}), **tails.get(x_metric, {})}
-        if x_keys is not None and not x_columns:
+        axis = axes.get(x_metric)
+        if axis is None:
+            x_columns = {**values.get(x_metric, {}), **tails.get(x_metric, {})}
+            axis = axes[x_metric] = _Axis(x_columns)
+        if x_keys is not None and not axis.columns:
             continue  # A run without x has no place on this axis: its steps are another unit.
-        table = _table(own, x_columns, level)
+        table = _table(own, axis, level)
         if span is not None:
-            table = table[:, _within(table[1], span)]
-        if table.shape[1]:
+            near = _within(table[0], span)
+            x, last, low, high = (column[near] for column in table)
+            table = (x, last, low, high)
+        if len(table[0]):
             curves[metric] = Curve(counts[metric], *_thin(table, points))
     return curves
 
@@ -161,16 +169,15 @@ class _Reader:
     def levels(self) -> dict[Metric, dict[int, dict[int, int]]]:
         """Which levels the segments have: by metric and segment, each with how much it holds."""
         levels: dict[Metric, dict[int, dict[int, int]]] = {}
-        for row in self._connection.execute(
+        for run, key, start, level, count in self._connection.execute(
             "SELECT run, key, start, level, count FROM series "
             "WHERE run IN (SELECT value FROM json_each(:runs)) AND stream = :stream "
             "AND key IN (SELECT value FROM json_each(:keys)) AND kind <= :last_number",
             self._given,
         ):
-            metric = (row["run"], row["key"])
-            if metric in self._metrics:
-                at = levels.setdefault(metric, {}).setdefault(row["start"], {})
-                at[row["level"]] = at.get(row["level"], 0) + row["count"]
+            if (run, key) in self._metrics:
+                at = levels.setdefault((run, key), {}).setdefault(start, {})
+                at[level] = at.get(level, 0) + count
         return levels
 
     def read(
@@ -200,39 +207,68 @@ class _Reader:
         return values, tables
 
 
-def _table(pieces: Pieces, x_columns: Mapping[int, list[Column]], level: int) -> Numbers:
-    """A metric's pieces in the order of rows, as a table of (line, x, last, low, high)."""
-    tables: list[Numbers] = []
+class _Axis:
+    """The x of a run's rows, by batch or segment. Most metrics of a run have the same."""
+
+    def __init__(self, columns: Mapping[int, list[Column]]) -> None:
+        self.columns = columns
+        self._known: dict[tuple[int, ...], tuple[Numbers, Numbers] | None] = {}
+        self._whole: dict[tuple[int, ...], Numbers] = {}
+
+    def at(self, lines: Numbers, starts: tuple[int, ...]) -> Numbers:
+        """The x of these rows; where there is none, the row's number."""
+        if starts not in self._known:
+            columns = [column for start in starts for column in self.columns.get(start, ())]
+            numbers = segments.drawable(columns)
+            self._known[starts] = next(((lines, x) for _, lines, x in numbers), None)
+        known = self._known[starts]
+        if known is None:
+            return lines.astype(np.float64)
+        if lines is not known[0]:
+            return segments.align(lines, *known)
+        if starts not in self._whole:
+            self._whole[starts] = segments.align(lines, *known)
+        return self._whole[starts]
+
+
+def _table(pieces: Pieces, axis: _Axis, level: int) -> Table:
+    """A metric's pieces in the order of rows."""
+    tables: list[Table] = []
     columns: list[Column] = []
-    below: list[Column] = []
+    starts: list[int] = []
     for start in sorted(pieces):
         piece = pieces[start]
         if isinstance(piece, list):
             columns += piece
-            below += x_columns.get(start, ())
+            starts.append(start)
             continue
-        tables += [*_summarised(columns, below, level), piece]
-        columns, below = [], []
-    tables += _summarised(columns, below, level)
-    return tables[0] if len(tables) == 1 else np.concatenate(tables, axis=1)
+        _, x, last, low, high = piece
+        tables += [*_summarised(columns, starts, axis, level), (x, last, low, high)]
+        columns, starts = [], []
+    tables += _summarised(columns, starts, axis, level)
+    if len(tables) == 1:
+        return tables[0]
+    x, last, low, high = (np.concatenate(column) for column in zip(*tables, strict=True))
+    return x, last, low, high
 
 
-def _summarised(columns: list[Column], below: list[Column], level: int) -> list[Numbers]:
+def _summarised(
+    columns: list[Column], starts: Sequence[int], axis: _Axis, level: int
+) -> list[Table]:
     """Values as a table at the level's width."""
     for _, lines, numbers in segments.drawable(columns):
-        x = lines.astype(np.float64)
-        for _, x_lines, x_numbers in segments.drawable(below):
-            x = segments.align(lines, x_lines, x_numbers)
-        if level:
-            return [segments.summarise(lines, x, numbers, segments.WIDTHS[level])]
-        return [np.stack([lines.astype(np.float64), x, numbers, numbers, numbers])]
+        x = axis.at(lines, tuple(starts))
+        if not level:
+            return [(x, numbers, numbers, numbers)]
+        _, x, last, low, high = segments.summarise(lines, x, numbers, segments.WIDTHS[level])
+        return [(x, last, low, high)]
     return []
 
 
-def _thin(table: Numbers, points: int) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    _, x, last, low, high = table
+def _thin(table: Table, points: int) -> Table:
+    x, last, low, high = table
     if len(x) <= points:
-        return x, last, low, high
+        return table
     firsts = np.arange(points) * len(x) // points
     lasts = np.append(firsts[1:], len(x)) - 1
     # fmin passes over NaN, which is nobody's smallest value.
