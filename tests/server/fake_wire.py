@@ -30,16 +30,26 @@ class Transport(asyncio.Transport):
         self.is_closed = False
         self.is_paused = False
         self._peer = peer
+        self.protocol: asyncio.Protocol | None = None
 
     def write(self, data: Any) -> None:
         if not self.is_closed:
             self.written += bytes(data)
 
     def close(self) -> None:
-        self.is_closed = True
+        if not self.is_closed:
+            self.is_closed = True
+            asyncio.get_running_loop().call_soon(self.lose)
 
     def abort(self) -> None:
+        self.close()
+
+    def lose(self) -> None:
+        """The connection has ended, whoever ended it."""
         self.is_closed = True
+        if self.protocol is not None:
+            self.protocol.connection_lost(None)
+            self.protocol = None
 
     def is_closing(self) -> bool:
         return self.is_closed
@@ -94,6 +104,7 @@ class Served:
 
     def connect(self, peer: str = "127.0.0.1") -> tuple[GuardedProtocol, Transport]:
         protocol, transport = self.new_protocol(), Transport(peer)
+        transport.protocol = protocol
         protocol.connection_made(transport)
         return protocol, transport
 
@@ -115,7 +126,7 @@ class Served:
             await self.settle(protocol)
             written = transport.written + (b"closed" if transport.is_closed else b"open")
             is_proven = "caller" in (protocol.scope or {})
-            protocol.connection_lost(None)
+            transport.lose()
             await self.all_done()
             return written + (b", proven" if is_proven else b"")
 
@@ -124,18 +135,19 @@ class Served:
     async def settle(self, protocol: GuardedProtocol) -> None:
         """Until nothing happens any more without another byte."""
 
-        def is_at_rest() -> bool:
-            cycle = protocol.cycle
-            is_answered = (
-                cycle is None or cycle.response_complete or protocol.transport.is_closing()
-            )
-            is_waiting = not is_answered and getattr(cycle, "more_body", False)
-            return (is_answered and not self.state.tasks) or is_waiting
+        def waits_for_body() -> bool:
+            is_last = len(self.state.tasks) == 1 and not protocol.pipeline
+            event: Any = getattr(protocol.cycle, "message_event", None)
+            return is_last and event is not None and bool(event._waiters)
 
-        quiet = 0
-        while quiet < 3:
+        def is_at_work() -> bool:
+            # What was behind an answer that closed the connection is never begun.
+            is_open = not protocol.transport.is_closing()
+            return bool(self.state.tasks or (protocol.pipeline and is_open))
+
+        await asyncio.sleep(0)
+        while is_at_work() and not waits_for_body():
             await asyncio.sleep(0.001)
-            quiet = quiet + 1 if is_at_rest() else 0
 
     async def all_done(self) -> None:
         while self.state.tasks:

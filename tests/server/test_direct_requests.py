@@ -380,7 +380,7 @@ def test_who_has_gone_is_not_answered_and_what_it_sent_is_stored(side: Side, run
         protocol, transport = served.connect()
         path = PATH.replace("run", side.own(run))
         protocol.data_received(request(path, rows(1.0)))
-        protocol.connection_lost(None)
+        transport.lose()
         await served.all_done()
         return transport.written
 
