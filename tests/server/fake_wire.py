@@ -113,8 +113,13 @@ class Served:
         made.access_log = False  # As in the server: here pytest listens to every logger.
         return made
 
-    def talk(self, fragments: Sequence[bytes], *, peer: str = "127.0.0.1") -> bytes:
-        """All that is answered to these bytes; whether it was closed then is its last letter."""
+    def talk(
+        self, fragments: Sequence[bytes], *, peer: str = "127.0.0.1", patient: bool = False
+    ) -> bytes:
+        """All that is answered to these bytes, and how the connection stood then.
+
+        `patient`: each fragment comes when nothing happens any more after the one before.
+        """
 
         async def talk() -> bytes:
             protocol, transport = self.connect(peer)
@@ -122,7 +127,7 @@ class Served:
                 if transport.is_closed:
                     break
                 protocol.data_received(fragment)
-                await asyncio.sleep(0)
+                await (self.settle(protocol) if patient else asyncio.sleep(0))
             await self.settle(protocol)
             written = transport.written + (b"closed" if transport.is_closed else b"open")
             is_proven = "caller" in (protocol.scope or {})
