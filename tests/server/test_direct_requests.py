@@ -392,6 +392,20 @@ def test_who_has_gone_is_not_answered_and_what_it_sent_is_stored(side: Side, run
     assert len(side.stored()["batches"]) == before + (run != "missing")
 
 
+@pytest.mark.parametrize("broken", ["may_write", "note"])
+def test_our_own_trouble_is_not_the_clients(
+    side: Side, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("out of luck")
+
+    owner = side.tracker.accounts if broken == "may_write" else side.tracker.joiner
+    monkeypatch.setattr(owner, broken, fail)
+    assert statuses(side.talk(request(PATH, rows(1.0)))) == [503]
+    monkeypatch.undo()
+    assert statuses(side.talk(request(PATH, rows(1.0)))) == [200]
+
+
 def test_an_answer_waits_for_a_reader_that_is_slow(side: Side) -> None:
     served = side.served
 

@@ -190,7 +190,10 @@ class DirectProtocol(HttpToolsProtocol):
             return
         scope: Any = self.scope
         scope |= {"method": route.endpoint.method, "path": self.url.decode("ascii")}
-        work = routes.begin(route, scope, self._body)
+        try:
+            work = routes.begin(route, scope, self._body)
+        except Exception:  # The ordinary path meets it again, and answers. Here it would be a 400.
+            work = None
         if work is None:
             self._take_ordinary_path()
             super().on_message_complete()
@@ -238,7 +241,10 @@ class DirectProtocol(HttpToolsProtocol):
     def _answer(self, cycle: Any, work: DirectWork, began: asyncio.Future[Any]) -> None:
         tasks: set[Any] = self.tasks
         tasks.discard(began)
-        ready = None if self.flow.write_paused else work.ready()
+        try:
+            ready = None if self.flow.write_paused else work.ready()
+        except Exception:
+            ready = None
         if ready is None:
             self._finish(cycle, work)
         elif not cycle.disconnected:

@@ -149,9 +149,10 @@ async def _record_part(
 
 def read_writer(headers: Mapping[str, str]) -> str:
     """In shared mode, which of the run's writers speaks; its two headers mean the same."""
+    if headers.get("x-wandb-use-async-filestream", "").lower() != "true":
+        return ""
     named = headers.get("x-wandb-async-client-id") or headers.get("x-wandb-client-id") or ""
-    is_shared = headers.get("x-wandb-use-async-filestream", "").lower() == "true"
-    return named[:_LONGEST_WRITER] if is_shared else ""
+    return named[:_LONGEST_WRITER]
 
 
 def read_post(body: Mapping[str, Any], writer: str = "") -> Post:
