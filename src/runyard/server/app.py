@@ -6,11 +6,14 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Scope
 
 from runyard.server.api import (
     agent_api,
@@ -41,6 +44,7 @@ from runyard.server.api.page_api import (
 )
 from runyard.server.http.answers import HttpError
 from runyard.server.http.auth_middleware import AuthMiddleware
+from runyard.server.http.direct_requests import DirectRoutes
 from runyard.server.http.error_middleware import ErrorMiddleware, answer_http_error
 from runyard.server.http.routes import Access, Endpoint
 from runyard.server.http.security_headers import SecurityHeadersMiddleware
@@ -50,8 +54,7 @@ from runyard.server.people.signed_addresses import Kind
 from runyard.server.tracker import Tracker
 from runyard.server.tracking.silence import watch_silence
 from runyard.server.wandb_api import artifact_files
-from runyard.server.wandb_api.direct_posts import DirectPosts
-from runyard.server.wandb_api.filestream import file_stream
+from runyard.server.wandb_api.filestream import file_stream, post_directly
 from runyard.server.wandb_api.graphql_route import execute
 from runyard.server.wandb_api.run_file_routes import download, download_history, upload
 
@@ -60,11 +63,12 @@ async def nothing_here(request: Request) -> Response:
     raise HttpError(404, f"there is no {request.url.path[:200]}")
 
 
+FILE_STREAM = Endpoint("POST", "/files/{entity}/{project}/{run}/file_stream", file_stream, RUNS)
 # What hundreds ask at once stands early: routes are tried in their order.
 _WANDB = [
     # The page does not ask this; keys and teams can be made by it.
     Endpoint("POST", "/graphql", execute, RUNS, access=Access.KEY),
-    Endpoint("POST", "/files/{entity}/{project}/{run}/file_stream", file_stream, RUNS),
+    FILE_STREAM,
     Endpoint("GET", "/files/{entity}/{project}/{run}/{name:path}", download, RUNS, Access.FILE),
     # Clients send no key with an upload: its address is signed.
     Endpoint("PUT", f"{Kind.RUN_FILE_UP.value}/{{token}}", upload, access=Access.EVERYBODY),
@@ -104,6 +108,17 @@ _NOTHING_HERE = [
     Endpoint("GET", "/api/{rest:path}", nothing_here, RUNS),
     Endpoint("GET", "/files/{rest:path}", nothing_here, RUNS),
 ]
+
+
+def direct_routes(tracker: Tracker, behind_proxies: Callable[[Scope], Scope]) -> DirectRoutes:
+    """What is answered beside the application; none of it may stand behind another route."""
+
+    def layered(app: ASGIApp) -> ASGIApp:
+        handlers = {HttpError: answer_http_error}
+        return SecurityHeadersMiddleware(ErrorMiddleware(ExceptionMiddleware(app, handlers)))
+
+    handlers = [(FILE_STREAM, partial(post_directly, tracker))]
+    return DirectRoutes(handlers, tracker.accounts, layered, behind_proxies)
 
 
 def create_app(
@@ -146,7 +161,6 @@ def create_app(
     app = Starlette(
         routes=endpoints,
         middleware=[
-            Middleware(DirectPosts, tracker=tracker),
             Middleware(SecurityHeadersMiddleware),
             Middleware(ErrorMiddleware),
             Middleware(AuthMiddleware, tracker=tracker, endpoints=endpoints),

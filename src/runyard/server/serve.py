@@ -20,7 +20,7 @@ from runyard.errors import ServerError, StateError
 from runyard.home import Discovery, Home, mark_stopped, read_discovery, write_discovery
 from runyard.port_holder import Holder, find_holder, start_holder
 from runyard.printable import printable
-from runyard.server.app import create_app
+from runyard.server.app import create_app, direct_routes
 from runyard.server.http.binding import bind, bind_beside
 from runyard.server.http.connections import GuardedProtocol, allow_many_connections
 from runyard.server.http.listening import find_listening
@@ -128,8 +128,10 @@ async def _serve(
         server.should_exit = True
 
     app = create_app(tracker, stop, lambda: server.should_exit)
+    behind = ProxyMiddleware(app, read_addresses(discovery.proxies), discovery.public_url)
+    GuardedProtocol.routes = direct_routes(tracker, behind.seen)
     config = uvicorn.Config(
-        ProxyMiddleware(app, read_addresses(discovery.proxies), discovery.public_url),
+        behind,
         # uvicorn's own would believe every user of this machine.
         proxy_headers=False,
         loop="none",

@@ -7,6 +7,7 @@ beside the writer; the writer only deletes and inserts, after a look that nothin
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection
@@ -16,10 +17,19 @@ import numpy as np
 from runyard.server.history import segments
 from runyard.server.history.columns import Column, Numbers, decode, heads, merge, pack, pick
 from runyard.server.history.metric_keys import STEP, known_keys
+from runyard.server.store.sql import Pieces
 from runyard.server.store.store import Changed, Slice
 
 # Values in one segment: the writer stores so many in some 10 ms.
 MOST_VALUES = 250_000
+
+
+_STORE_BATCHES = f"""
+INSERT INTO batches (run, stream, start, stop, data)
+SELECT {", ".join(f"json_extract(value, '$[{place}]')" for place in range(4))},
+    substr(?, json_extract(value, '$[4]'), json_extract(value, '$[5]'))
+FROM json_each(?)
+"""
 
 
 @dataclass(frozen=True)
@@ -138,9 +148,10 @@ def between(column: Column, start: int, stop: int) -> Column:
 
 def store_batches(db: Connection, batches: Iterable[tuple[int, int, int, int, bytes]]) -> None:
     """Batches of any runs: run, stream, first row, the row after the last, blob."""
-    db.executemany(
-        "INSERT INTO batches (run, stream, start, stop, data) VALUES (?, ?, ?, ?, ?)", batches
-    )
+    pieces = Pieces()
+    places = [(*place, *pieces.add(blob)) for *place, blob in batches]
+    if places:
+        db.execute(_STORE_BATCHES, (pieces.whole(), json.dumps(places)))
 
 
 def store(db: Connection, run: int, stream: int, piece: Piece) -> None:

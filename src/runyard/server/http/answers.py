@@ -98,18 +98,19 @@ async def read_body(request: Request, largest: int = _USUAL_BODY) -> bytes:
 
 async def read_json(request: Request, largest: int = _USUAL_BODY) -> dict[str, Any]:
     """The object in the body, with its texts as they came."""
-    return _parse(await read_body(request, largest), largest)
+    return parse_json(await read_body(request, largest), largest)
 
 
 async def read_texts(request: Request, largest: int = _USUAL_BODY) -> dict[str, Any]:
     """The object in the body, with texts that SQLite takes."""
     body = await read_body(request, largest)
     if len(body) < _LARGE_JSON:
-        return _parse(body, largest, whole=True)
-    return await asyncio.to_thread(_parse, body, largest, whole=True)
+        return parse_json(body, largest, whole=True)
+    return await asyncio.to_thread(parse_json, body, largest, whole=True)
 
 
-def _parse(body: bytes, largest: int, *, whole: bool = False) -> dict[str, Any]:
+def parse_json(body: bytes, largest: int, *, whole: bool = False) -> dict[str, Any]:
+    """The object in a body. `whole`: with texts that SQLite takes."""
     most = largest // _BYTES_A_CONTAINER
     if body.count(b"[") + body.count(b"{") > most:
         raise HttpError(413, f"the body holds more than {most:,} lists and objects")

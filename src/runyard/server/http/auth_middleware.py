@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from runyard.server.http.answers import answer
 from runyard.server.http.cookies import cookie_of, is_from_browser, proof_of, ticket_of
 from runyard.server.http.routes import Access, Endpoint
+from runyard.server.people.accounts import Accounts
 from runyard.server.people.permissions import Caller
 from runyard.server.people.sessions import is_confirmed
 from runyard.server.tracker import Tracker
@@ -37,9 +38,7 @@ class AuthMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            key = key_of(scope)
-            is_stock = scope["path"].startswith(_STOCK)
-            caller = self._tracker.accounts.caller(key, address_of(scope), is_stock=is_stock)
+            caller = caller_by_key(self._tracker.accounts, scope)
             if caller is None:
                 caller = self._visitor(scope)
                 refusal = None if caller is None else self._page_refusal(scope)
@@ -49,7 +48,9 @@ class AuthMiddleware:
             if caller is not None:
                 scope["caller"] = caller
             elif not self._is_open(scope):
-                await _refusal(scope, self._tracker.accounts.why_refused(key))(scope, receive, send)
+                await _refusal(scope, self._tracker.accounts.why_refused(key_of(scope)))(
+                    scope, receive, send
+                )
                 return
         await self._app(scope, receive, send)
 
@@ -98,6 +99,12 @@ def _refusal(scope: Scope, why: str | None) -> Response:
     refusal = answer({"error": why or "this needs the key: see `runyard env`"}, 401)
     refusal.headers["WWW-Authenticate"] = 'Basic realm="runyard"'
     return refusal
+
+
+def caller_by_key(accounts: Accounts, scope: Scope) -> Caller | None:
+    """Whose key a request shows, if it is good."""
+    is_stock = scope["path"].startswith(_STOCK)
+    return accounts.caller(key_of(scope), address_of(scope), is_stock=is_stock)
 
 
 def address_of(scope: Scope) -> str:

@@ -13,8 +13,7 @@ import resource
 import ssl
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
+from runyard.server.http.direct_requests import DirectProtocol
 from runyard.server.http.tls_transport import TlsTransport
 
 _HEAD_SECONDS = 20.0
@@ -35,7 +34,7 @@ def allow_many_connections() -> None:
         GuardedProtocol.most_unproven = min(_MOST_UNPROVEN, soft // 2)
 
 
-class GuardedProtocol(HttpToolsProtocol):
+class GuardedProtocol(DirectProtocol):
     """uvicorn's protocol, with a limit on connections without a key and on heads of requests."""
 
     most_unproven = _MOST_UNPROVEN

@@ -59,10 +59,12 @@ class ProxyMiddleware:
         self._public_url = public_url
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(self.seen(scope) if scope["type"] == "http" else scope, receive, send)
+
+    def seen(self, scope: Scope) -> Scope:
+        """A request as the application sees it."""
         peer = scope.get("client")
-        if scope["type"] == "http" and peer and peer[0] in self._proxies:
-            scope = {**scope, **self._told(scope)}
-        await self._app(scope, receive, send)
+        return {**scope, **self._told(scope)} if peer and peer[0] in self._proxies else scope
 
     def _told(self, scope: Scope) -> Scope:
         headers: dict[bytes, str] = {}

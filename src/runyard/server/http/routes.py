@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from runyard.server.http.answers import answer as send
 from runyard.server.http.scopes import REFUSAL
-from runyard.server.people.permissions import ALL
+from runyard.server.people.permissions import ALL, Caller
 
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 Declare: TypeAlias = Callable[[Handler], Handler]
@@ -74,7 +74,11 @@ class Endpoint(Route):
         self.answer = answer
         self.media = media
         if scope == ALL and access is not Access.EVERYBODY:
-            self.app = _for_own_keys(self.app)
+            self.app = _for_own_keys(self, self.app)
+
+    def is_open_to(self, caller: Caller) -> bool:
+        """Whether the key that a caller came with opens this route."""
+        return self.scope != ALL or caller.scope == ALL
 
 
 class Endpoints(list[Endpoint]):
@@ -110,9 +114,9 @@ class Endpoints(list[Endpoint]):
         return declare
 
 
-def _for_own_keys(inner: ASGIApp) -> ASGIApp:
+def _for_own_keys(endpoint: Endpoint, inner: ASGIApp) -> ASGIApp:
     async def app(scope: Scope, receive: Receive, send_message: Send) -> None:
-        if scope["caller"].scope == ALL:
+        if endpoint.is_open_to(scope["caller"]):
             await inner(scope, receive, send_message)
         else:
             await send({"error": REFUSAL}, 403)(scope, receive, send_message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
+from collections.abc import Iterable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -19,6 +20,13 @@ CLOSED = (
 _SHOWN = ("image/", "audio/", "video/", "application/json", "text/plain", "text/csv")
 
 
+def closed(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """An answer's headers, with those above that it does not bring itself."""
+    own = list(headers)
+    present = {name for name, _ in own}
+    return own + [header for header in CLOSED if header[0] not in present]
+
+
 class SecurityHeadersMiddleware:
     """Gives each answer the headers above, unless it brings its own."""
 
@@ -28,11 +36,7 @@ class SecurityHeadersMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def close(message: Message) -> None:
             if message["type"] == "http.response.start":
-                present = {name for name, _ in message["headers"]}
-                message["headers"] = [
-                    *message["headers"],
-                    *(header for header in CLOSED if header[0] not in present),
-                ]
+                message["headers"] = closed(message["headers"])
             await send(message)
 
         await self._app(scope, receive, close)

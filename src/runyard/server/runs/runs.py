@@ -23,6 +23,12 @@ _SELECT = (
     f"FROM runs JOIN projects ON projects.key = runs.project AND {NOT_TRASH} "
 )
 
+_SET_SUMMARIES = """
+UPDATE runs SET summary = CAST(
+    substr(?, json_extract(value, '$[1]'), json_extract(value, '$[2]')) AS TEXT)
+FROM json_each(?) WHERE runs.key = json_extract(value, '$[0]')
+"""
+
 # By itself SQLite takes a larger index, which has the column itself.
 _ALIVE = "runs INDEXED BY runs_alive WHERE state IN ('running', 'preempting')"
 
@@ -201,14 +207,15 @@ def update(db: Connection, /, key: int, **columns: Any) -> None:
 
 def hear(db: Connection, heard: Sequence[tuple[int, str | None]], now: float) -> None:
     """Clients at work on these runs spoke, some with a new summary."""
-    db.executemany(
-        "UPDATE runs SET seen_client = 1, heartbeat_at = ? WHERE key = ?",
-        [(now, key) for key, _ in heard],
+    db.execute(
+        "UPDATE runs SET seen_client = 1, heartbeat_at = ? "
+        "WHERE key IN (SELECT value FROM json_each(?))",
+        (now, json.dumps([key for key, _ in heard])),
     )
-    db.executemany(
-        "UPDATE runs SET summary = ? WHERE key = ?",
-        [(summary, key) for key, summary in heard if summary is not None],
-    )
+    pieces = sql.Pieces()
+    places = [(key, *pieces.add(summary.encode())) for key, summary in heard if summary is not None]
+    if places:
+        db.execute(_SET_SUMMARIES, (pieces.whole(), json.dumps(places)))
 
 
 def end_state(row: Row, state: str) -> str:

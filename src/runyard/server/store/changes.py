@@ -1,9 +1,10 @@
 """What has changed, and when: a number that rises with every commit that changed something.
 
-Kept in memory. The writer's connection has temporary triggers that tell of the rows a transaction
-touches; once it is committed, those get the next number. So every way of writing is covered, and
-nothing is stored. Of each kind the last changes are remembered, so a server that runs for months
-does not grow. Who asks from before them, or from before the server's last start, reads everything.
+Kept in memory. The writer's connection has temporary triggers that note the rows a transaction
+touches in a temporary table; once it is committed, those get the next number. So every way of
+writing is covered, what is rolled back is no change, and nothing is stored. Of each kind the last
+changes are remembered, so a server that runs for months does not grow. Who asks from before them,
+or from before the server's last start, reads everything.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import NamedTuple
 
 
 class Kind(str, Enum):
@@ -107,6 +108,15 @@ class Change:
     detail: int
 
 
+class Noted(NamedTuple):
+    """A change that is not committed yet; `kind` is the value of one."""
+
+    kind: str
+    key: int
+    project: int
+    detail: int
+
+
 class Changes:
     """One for a database. The writer thread tells, everybody may ask."""
 
@@ -115,7 +125,6 @@ class Changes:
         self.first = int(clock() * 1e6)
         self.revision = self.first
         self._lock = threading.Lock()
-        self._noted: set[tuple[str, int, int, int]] = set()
         # The last change of each thing, the newest at the end.
         self._records: dict[Kind, OrderedDict[Key, tuple[int, int]]] = {
             kind: OrderedDict() for kind in Kind
@@ -128,19 +137,31 @@ class Changes:
 
     def attach(self, connection: sqlite3.Connection) -> None:
         """Have the writer's connection tell what it touches."""
-        connection.create_function("runyard_noted", 4, self._note)
+        # In SQL: a call of Python for each row would wait for the other threads each time.
+        connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute(
+            "CREATE TEMP TABLE noted (kind TEXT, key INTEGER, project INTEGER, detail INTEGER, "
+            "PRIMARY KEY (kind, key, project, detail)) WITHOUT ROWID"
+        )
         for number, (event, table, kind, key, project, detail) in enumerate(_TOLD):
             connection.execute(
                 f"CREATE TEMP TRIGGER told_{number} AFTER {event} ON main.{table} "
                 f"{_ONLY_IF.get((event, table), '')} BEGIN "
-                f"SELECT runyard_noted('{kind.value}', {key}, {project}, {detail}); END"
+                f"INSERT INTO noted SELECT '{kind.value}', {key}, coalesce({project}, 0), {detail} "
+                "WHERE true ON CONFLICT DO NOTHING; END"
             )
 
-    def publish(self) -> None:
-        """What was noted is committed."""
-        if not self._noted:
+    def take(self, connection: sqlite3.Connection) -> list[Noted]:
+        """What the open transaction has noted, for `publish` when it is committed."""
+        noted = [Noted(*row) for row in connection.execute("SELECT * FROM temp.noted")]
+        if noted:
+            connection.execute("DELETE FROM temp.noted")
+        return noted
+
+    def publish(self, noted: Collection[Noted]) -> None:
+        """This is committed."""
+        if not noted:
             return
-        noted, self._noted = self._noted, set()
         with self._lock:
             revision = self.revision + 1
             for name, key, project, detail in noted:
@@ -166,10 +187,6 @@ class Changes:
             self.revision = revision
         for listener in tuple(self._listeners):
             listener()
-
-    def forget(self) -> None:
-        """What was noted did not happen."""
-        self._noted = set()
 
     def since(self, revision: int, kinds: Collection[Kind]) -> list[Change] | None:
         """What changed after `revision`, each thing once; None if not all of it is remembered."""
@@ -204,6 +221,3 @@ class Changes:
         """Call back after each commit, in the writer's thread; what is returned ends that."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
-
-    def _note(self, *change: Any) -> None:
-        self._noted.add(change)

@@ -313,15 +313,15 @@ class Database:
             self._before_commit()
             self._connection.execute("BEGIN IMMEDIATE")
             outcomes = [self._run(task) for task in tasks]
+            noted = self.changes.take(self._connection)
             began = moment()
             self._connection.execute("COMMIT")
             self.times.note("commit", began)
         except BaseException as error:
-            self.changes.forget()
             self._recover()
             log.error("a commit of %d changes failed: %s", len(tasks), error)
             return [(None, _plainly(error)) for _ in tasks]
-        self.changes.publish()
+        self.changes.publish(noted)
         return outcomes
 
     def _run(self, task: _Task) -> Outcome:

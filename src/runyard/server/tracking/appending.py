@@ -76,6 +76,8 @@ def _append_all(db: Connection, arrived: Sequence[Arrived], now: float) -> dict[
     # Of a run's posts the first alone: what the second finds is what the first has made of it.
     first = {item.place: number for number, item in reversed(list(enumerate(arrived)))}
     places = [place for place, number in first.items() if _may_append(arrived[number].post)]
+    if not places:
+        return {}
     at_work = db.execute(_AT_WORK, (json.dumps(places),)).fetchall()
     numbered = _KeyNumbers(db)
     appended = dict[int, Recorded]()
@@ -94,9 +96,10 @@ def _append_all(db: Connection, arrived: Sequence[Arrived], now: float) -> dict[
                 rows.append((run["key"], stream, start, start + len(lines), blob))
         put_lines(db, run["key"], clients.output_stream(run), *post.output)
         appended[number] = Recorded(run["key"], bool(run["stop_asked"]), None, starts.get(HISTORY))
-    pieces.store_batches(db, rows)
-    heard = [(done.run, arrived[number].post.summary) for number, done in appended.items()]
-    runs.hear(db, heard, now)
+    if appended:
+        pieces.store_batches(db, rows)
+        heard = [(done.run, arrived[number].post.summary) for number, done in appended.items()]
+        runs.hear(db, heard, now)
     return appended
 
 

@@ -22,13 +22,13 @@ class PostQueue:
         self._waiting = list[_Waiting]()
         self._work: asyncio.Task[None] | None = None
 
-    async def record(self, arrived: Arrived) -> Recorded | None:
-        """`streams.record`, and come back when it is on disk."""
+    def hand_in(self, arrived: Arrived) -> asyncio.Future[Recorded | None]:
+        """`streams.record`; done when it is on disk."""
         answer: asyncio.Future[Recorded | None] = asyncio.get_running_loop().create_future()
         self._waiting.append((arrived, answer))
         if self._work is None:
             self._work = asyncio.create_task(self._write_on())
-        return await answer
+        return answer
 
     async def _write_on(self) -> None:
         while self._waiting:

@@ -6,22 +6,33 @@ only to what cannot be read at all, and would be as unreadable the next time.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Mapping
 from typing import Any
 
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 
 from runyard.server.history.history import EVENTS, HISTORY
 from runyard.server.history.merging import Merge
 from runyard.server.http.access import caller_of, must_write
-from runyard.server.http.answers import LARGEST_BODY, HttpError, answer, read_json, whole_text
+from runyard.server.http.answers import (
+    LARGEST_BODY,
+    HttpError,
+    answer,
+    parse_json,
+    read_json,
+    whole_text,
+)
+from runyard.server.http.direct_requests import DirectWork, ReadyAnswer
+from runyard.server.people.permissions import Caller
 from runyard.server.store.store import Needed
 from runyard.server.tracker import Tracker
 from runyard.server.tracking import deletion
-from runyard.server.tracking.appending import Arrived
+from runyard.server.tracking.appending import Arrived, Place
 from runyard.server.tracking.streams import Post, Recorded
 
 log = logging.getLogger(__name__)
@@ -30,6 +41,8 @@ _STREAMS = {"wandb-history.jsonl": HISTORY, "wandb-events.jsonl": EVENTS}
 # More lines than any run has, and far from where SQLite's integers end.
 _LARGEST_OFFSET = 2**48
 _LONGEST_WRITER = 128
+_GO_ON = ReadyAnswer(answer({"exitcode": None, "limits": {}}))
+_STOPPED = ReadyAnswer(answer({"exitcode": None, "limits": {}, "stopped": True}))
 
 
 async def file_stream(request: Request) -> Response:
@@ -39,7 +52,14 @@ async def file_stream(request: Request) -> Response:
     # It ends the client's stream, on purpose: whoever was put out of a team writes no more.
     must_write(request, caller_of(request), place[0])
     post = read_post(await read_json(request, LARGEST_BODY), read_writer(request.headers))
-    recorded = await _record(tracker, place, post)
+    return await _store(tracker, place, post)
+
+
+async def _store(
+    tracker: Tracker, place: Place, post: Post, began: asyncio.Future[Recorded | None] | None = None
+) -> Response:
+    """Store a post, and answer. `began`: it is handed in already."""
+    recorded = await _record(tracker, place, post, began)
     if recorded is None:
         if await tracker.read(deletion.is_deleted, *place):
             # On purpose: nothing more can come of this stream, and its client shall know.
@@ -47,21 +67,62 @@ async def file_stream(request: Request) -> Response:
         # A 404 would end the client's stream for good; the run may be back after a restore.
         log.warning("a client streams to %r, which is not known here", "/".join(place))
         return answer({"error": f"run {'/'.join(place)} is not known here"}, 503)
-    if post.rows or post.complete:
-        count = sum(len(rows) for _, rows in post.rows.values())
-        tracker.joiner.note(recorded.run, count, complete=post.complete)
+    _note(tracker, recorded, post)
     stop = recorded.stop_asked
     if recorded.trial is not None:
         _, lines = post.rows.get(HISTORY, (0, ()))
         stop = await tracker.sweeps.hear(recorded.trial, recorded.place, lines) or stop
-    news = {"stopped": True} if stop else {}
-    return answer({"exitcode": None, "limits": {}, **news})
+    return (_STOPPED if stop else _GO_ON).response
 
 
-async def _record(tracker: Tracker, place: tuple[str, str, str], post: Post) -> Recorded | None:
+def post_directly(
+    tracker: Tracker, caller: Caller, path: Mapping[str, str], headers: Headers, body: bytes
+) -> DirectWork | None:
+    """`file_stream`, beside the application."""
+    place = (path["entity"], path["project"], path["run"])
+    if not tracker.accounts.may_write(caller, place[0]) or read_writer(headers):
+        return None
+    try:
+        post = read_post(parse_json(body, LARGEST_BODY))
+    except HttpError:
+        return None
+    return _DirectPost(tracker, place, post)
+
+
+class _DirectPost(DirectWork):
+    """A short post that is handed in."""
+
+    def __init__(self, tracker: Tracker, place: Place, post: Post) -> None:
+        self._tracker = tracker
+        self._place = place
+        self._post = post
+        self.began: asyncio.Future[Recorded | None] = tracker.posts.hand_in(Arrived(place, post))
+
+    def ready(self) -> ReadyAnswer | None:
+        if self.began.cancelled() or self.began.exception() is not None:
+            return None
+        recorded = self.began.result()
+        if recorded is None or recorded.trial is not None:
+            return None
+        _note(self._tracker, recorded, self._post)
+        return _STOPPED if recorded.stop_asked else _GO_ON
+
+    async def finish(self) -> Response:
+        return await _store(self._tracker, self._place, self._post, self.began)
+
+
+def _note(tracker: Tracker, recorded: Recorded, post: Post) -> None:
+    if post.rows or post.complete:
+        count = sum(len(rows) for _, rows in post.rows.values())
+        tracker.joiner.note(recorded.run, count, complete=post.complete)
+
+
+async def _record(
+    tracker: Tracker, place: Place, post: Post, began: asyncio.Future[Recorded | None] | None
+) -> Recorded | None:
     """Store a post, a long one in parts; what the last part came to, and the first row's place."""
     first, *rest = post.parts()
-    recorded = await _record_part(tracker, place, first)
+    recorded = await _record_part(tracker, place, first, began)
     for part in rest:
         if recorded is None:
             return None
@@ -71,12 +132,16 @@ async def _record(tracker: Tracker, place: tuple[str, str, str], post: Post) -> 
 
 
 async def _record_part(
-    tracker: Tracker, place: tuple[str, str, str], post: Post
+    tracker: Tracker,
+    place: Place,
+    post: Post,
+    began: asyncio.Future[Recorded | None] | None = None,
 ) -> Recorded | None:
     while True:
         try:
-            return await tracker.posts.record(Arrived(place, post))
+            return await (began or tracker.posts.hand_in(Arrived(place, post)))
         except Needed as needed:
+            began = None
             await tracker.transfer(needed.run, needed.transfer)
             if isinstance(needed.transfer, Merge):
                 post = post.without(needed.transfer.stream)
@@ -84,9 +149,10 @@ async def _record_part(
 
 def read_writer(headers: Mapping[str, str]) -> str:
     """In shared mode, which of the run's writers speaks; its two headers mean the same."""
+    if headers.get("x-wandb-use-async-filestream", "").lower() != "true":
+        return ""
     named = headers.get("x-wandb-async-client-id") or headers.get("x-wandb-client-id") or ""
-    is_shared = headers.get("x-wandb-use-async-filestream", "").lower() == "true"
-    return named[:_LONGEST_WRITER] if is_shared else ""
+    return named[:_LONGEST_WRITER]
 
 
 def read_post(body: Mapping[str, Any], writer: str = "") -> Post:
