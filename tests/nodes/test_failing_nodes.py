@@ -33,8 +33,8 @@ pytestmark = [
 LONG = os.environ.get("RUNYARD_LONG_JOBS") == "1"
 NODES, TRIALS, CUT_SECONDS = (4, 40, 180) if LONG else (2, 4, 12)
 STEPS, PAUSE = (60, 0.5) if LONG else (40, 0.3)
-# As docs/training.md says for nodes that die: else the client keeps a step's row until the next one,
-# and a node that dies right after a checkpoint takes it along.
+# As docs/training.md says for nodes that die: else the client keeps a step's row until the next
+# one, and a node that dies right after a checkpoint takes it along.
 COMMITS = TRAINS.replace("step=step)", "step=step, commit=True)")
 # How long nobody may hear of an agent before its trial is somebody else's.
 LEASE_SECONDS = "5"
