@@ -250,7 +250,8 @@ async def load(
             due = begin + offset + sent
             if clock() < due:
                 await asyncio.sleep(due - clock())
-            ready = min(seconds, int(clock() - begin - offset) + 1)
+            # A sleep may end a moment early: the row goes all the same, never a post without one.
+            ready = min(seconds, max(sent, int(clock() - begin - offset)) + 1)
             if entity:
                 rows = [row(step, METRICS) for step in range(sent, ready)]
                 files = {"wandb-history.jsonl": {"offset": sent, "content": rows}}

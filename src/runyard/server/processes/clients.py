@@ -6,7 +6,8 @@ its own way: which of them are the run's is found out here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from sqlite3 import Connection
 
 from runyard.server.history import archives
@@ -203,12 +204,29 @@ def row_number(
     known = known_row_number(client, stream, number)
     if known is not None:
         return known
-    name = _NAMES[stream]
-    known_rows: int = client[f"{name}_told"]
-    shift = (known_rows if number < known_rows else 0) + more
+    shift = first_shift(client, stream, number) + more
     if has_rows:
-        _set(db, client, **{f"{name}_shift": shift})
+        _set(db, client, **{f"{_NAMES[stream]}_shift": shift})
     return number + shift
+
+
+def first_shift(client: Row, stream: int, number: int) -> int:
+    """What is added to the numbers of a client that begins with this one, if no rows came back."""
+    known_rows: int = client[f"{_NAMES[stream]}_told"]
+    return known_rows if number < known_rows else 0
+
+
+def set_shifts(db: Connection, shifts: Sequence[tuple[int, int, int, int]]) -> None:
+    """Clients have logged their first rows: run, number of the client, stream, shift."""
+    for stream, name in _NAMES.items():
+        some = [(run, number, shift) for run, number, into, shift in shifts if into == stream]
+        if some:
+            db.execute(
+                f"UPDATE clients SET {name}_shift = json_extract(value, '$[2]') "
+                "FROM json_each(?) WHERE clients.run = json_extract(value, '$[0]') "
+                "AND clients.number = json_extract(value, '$[1]')",
+                (json.dumps(some),),
+            )
 
 
 def known_row_number(client: Row, stream: int, number: int) -> int | None:

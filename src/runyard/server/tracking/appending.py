@@ -82,6 +82,7 @@ def _append_all(db: Connection, arrived: Sequence[Arrived], now: float) -> dict[
     numbered = _KeyNumbers(db)
     appended = dict[int, Recorded]()
     rows = list[tuple[int, int, int, int, bytes]]()
+    shifts = list[tuple[int, int, int, int]]()
     for run in at_work:
         place = (run["entity"], run["project"], run["id"])
         number = first[place]
@@ -90,14 +91,17 @@ def _append_all(db: Connection, arrived: Sequence[Arrived], now: float) -> dict[
         if starts is None:
             continue
         for stream, start in starts.items():
-            lines = post.rows[stream][1]
+            first_number, lines = post.rows[stream]
             if lines:
+                if not clients.has_logged(run, stream):
+                    shifts.append((run["key"], run["number"], stream, start - first_number))
                 blob = encode(lines, numbered)
                 rows.append((run["key"], stream, start, start + len(lines), blob))
         put_lines(db, run["key"], clients.output_stream(run), *post.output)
         appended[number] = Recorded(run["key"], bool(run["stop_asked"]), None, starts.get(HISTORY))
     if appended:
         pieces.store_batches(db, rows)
+        clients.set_shifts(db, shifts)
         heard = [(done.run, arrived[number].post.summary) for number, done in appended.items()]
         runs.hear(db, heard, now)
     return appended
@@ -108,11 +112,13 @@ def _may_append(post: Post) -> bool:
 
 
 def _starts(run: Row, post: Post) -> dict[int, int] | None:
-    """The numbers of a post's first rows in its run; None if one is not known, or is taken."""
+    """The numbers of a post's first rows in its run; None if one is taken."""
     starts = dict[int, int]()
     for stream, (number, _) in post.rows.items():
         start = clients.known_row_number(run, stream, number)
-        if start is None or start < run["history_count" if stream == HISTORY else "events_count"]:
+        if start is None:
+            start = number + clients.first_shift(run, stream, number)
+        if start < run["history_count" if stream == HISTORY else "events_count"]:
             return None
         starts[stream] = start
     return starts
