@@ -23,10 +23,12 @@ _SELECT = (
     f"FROM runs JOIN projects ON projects.key = runs.project AND {NOT_TRASH} "
 )
 
+# Not `UPDATE ... FROM`: SQLite has it since 3.33, and Red Hat 8 has 3.26.
 _SET_SUMMARIES = """
-UPDATE runs SET summary = CAST(
-    substr(?, json_extract(value, '$[1]'), json_extract(value, '$[2]')) AS TEXT)
-FROM json_each(?) WHERE runs.key = json_extract(value, '$[0]')
+UPDATE runs SET summary = CAST(substr(
+    :texts, json_extract(:places, '$."' || key || '"[0]'),
+    json_extract(:places, '$."' || key || '"[1]')) AS TEXT)
+WHERE key IN (SELECT CAST(json_each.key AS INTEGER) FROM json_each(:places))
 """
 
 # By itself SQLite takes a larger index, which has the column itself.
@@ -213,9 +215,9 @@ def hear(db: Connection, heard: Sequence[tuple[int, str | None]], now: float) ->
         (now, json.dumps([key for key, _ in heard])),
     )
     pieces = sql.Pieces()
-    places = [(key, *pieces.add(summary.encode())) for key, summary in heard if summary is not None]
+    places = {key: pieces.add(summary.encode()) for key, summary in heard if summary is not None}
     if places:
-        db.execute(_SET_SUMMARIES, (pieces.whole(), json.dumps(places)))
+        db.execute(_SET_SUMMARIES, {"texts": pieces.whole(), "places": json.dumps(places)})
 
 
 def end_state(row: Row, state: str) -> str:
