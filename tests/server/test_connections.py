@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import http.client
 import resource
 import socket
+import time
 import urllib.parse
 from collections.abc import Iterator
 
@@ -109,3 +111,38 @@ def test_a_connection_that_says_nothing_is_closed(address: tuple[str, int]) -> N
         for made in (silent, slow):
             made.settimeout(180.0)
             assert made.recv(1) == b""
+
+
+def test_headers_behind_a_body_have_an_end_too(address: tuple[str, int]) -> None:
+    with socket.create_connection(address) as made:
+        made.sendall(
+            b"POST /api/login HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n0\r\n"
+        )
+
+        def is_closed() -> bool:
+            try:
+                made.sendall(b"x-more: " + b"a" * 8_000 + b"\r\n")
+            except OSError:
+                return True
+            return False
+
+        until(is_closed, "the server to close it")
+
+
+def test_a_long_body_leaves_the_next_head_its_room(
+    address: tuple[str, int], state_folder: Home
+) -> None:
+    discovery = read_discovery(state_folder)
+    assert discovery is not None
+    word = base64.b64encode(f"api:{discovery.key}".encode())
+    body = b"{" + b" " * 400_000 + b"}"
+    head = b"POST /graphql HTTP/1.1\r\nhost: a\r\nauthorization: Basic %b\r\n" % word
+    with socket.create_connection(address, 60) as made:
+        for _ in range(2):
+            made.sendall(head)
+            time.sleep(0.2)  # In a segment of its own.
+            made.sendall(b"content-length: %d\r\n\r\n" % len(body) + body)
+            answer = http.client.HTTPResponse(made)
+            answer.begin()
+            assert answer.status < 500
+            answer.read()

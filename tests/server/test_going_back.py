@@ -354,3 +354,27 @@ def test_rows_that_a_node_sends_when_it_is_heard_again_are_there_once(
     send(client, again, 6, rows(range(10))[6:])  # Sent twice.
     assert steps_of(tracker, again) == list(range(10)), "with the one that it held back"
     assert client.get("/api/run", name=run["id"]).json()["state"] == "finished"
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_process_that_ends_without_rows_beside_one_that_logs_changes_nothing(
+    client: Client, tracker: Tracker, earlier: bool
+) -> None:
+    agent = Agent(client, create(client, ONE)["key"])
+    held = agent.claim()
+    if earlier:
+        Process(client, held["run"]["id"]).start()
+        agent.end(held, exit_code=-9, cause="node")
+        held = agent.claim()
+    Process(client, held["run"]["id"]).start()
+    send(client, held, 0, rows(range(2)))
+    Process(client, held["run"]["id"]).start()
+    run = held["run"]
+    place = f"/files/{run['entity']}/{run['project']}/{run['id']}/file_stream"
+    assert client.post(place, {"files": {}, "complete": True, "exitcode": 0}).status == 200
+    bare = [json.dumps({"loss": number}) for number in range(3)]
+    send(client, held, 2, bare)
+    objects = tracker._database.read(
+        lambda connection: list(read_objects(connection, held["run"]["key"], HISTORY))
+    ).result()
+    assert [shown["loss"] for _, shown in objects] == [0, 0.5, 0, 1, 2], "rows without a step, too"

@@ -155,6 +155,19 @@ def test_a_hundred_runs_at_work_take_as_many_statements_as_one() -> None:
     assert stored == [item.post.summary for item in batch]
 
 
+def test_a_name_that_goes_on_behind_a_nul_is_nobody_elses() -> None:
+    db = a_store()
+    names = ("plain", "resumed", "plain\0")
+    batch = [Arrived(("ada", "birds", name), rows(3, 1)) for name in names]
+    recorded: list[Outcome] = []
+    together = statements(db, lambda: recorded.extend(record_all(db, batch, 1.0)))
+    assert [outcome is not None for outcome, _ in recorded] == [True, True, False]
+    db.execute("ROLLBACK")
+    db.execute("BEGIN")
+    one_by_one = statements(db, lambda: [record_one(db, item, 1.0) for item in batch])
+    assert together < one_by_one
+
+
 def test_one_post_that_cannot_be_stored_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     from runyard.server.tracking import appending, streams
 

@@ -67,14 +67,23 @@ class GuardedProtocol(DirectProtocol):
             data = self._sealed.receive(data)
             if not data:  # Of a handshake, or of nobody who speaks TLS.
                 return
-        self._head_bytes += len(data)
+        if self._head_timer is not None:
+            self._head_bytes += len(data)
         super().data_received(data)
         if self._head_timer is not None and self._head_bytes > _HEAD_BYTES:
             self.transport.close()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self._head_bytes = 0
         self._await_head()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value)
+        if self._head_timer is None:  # Behind a body in chunks.
+            self._head_bytes += len(name) + len(value)
+            if self._head_bytes > _HEAD_BYTES:
+                self.transport.close()
 
     def on_headers_complete(self) -> None:
         self._stop_timer()

@@ -181,6 +181,12 @@ def have_logged(db: Connection, run: int, after: int, stream: int) -> bool:
     return any(has_logged(client, stream) for client in later)
 
 
+def have_open(db: Connection, run: int, after: int) -> bool:
+    """Whether a process that came after the one of that number has not said that it ends."""
+    later = (client for client in of_run(db, run) if client["number"] > after)
+    return any(client["ended_at"] is None for client in later)
+
+
 def get(db: Connection, client: Row) -> Row:
     """As it is now."""
     newest = _newest(db, client["run"], "number = ?", client["number"])
@@ -219,13 +225,16 @@ def first_shift(client: Row, stream: int, number: int) -> int:
 def set_shifts(db: Connection, shifts: Sequence[tuple[int, int, int, int]]) -> None:
     """Clients have logged their first rows: run, number of the client, stream, shift."""
     for stream, name in _NAMES.items():
-        some = [(run, number, shift) for run, number, into, shift in shifts if into == stream]
+        some = {f"{run} {number}": shift for run, number, into, shift in shifts if into == stream}
         if some:
+            ours = [(run, number) for run, number, into, _ in shifts if into == stream]
+            # Not `UPDATE ... FROM`, which old versions of SQLite do not know.
             db.execute(
-                f"UPDATE clients SET {name}_shift = json_extract(value, '$[2]') "
-                "FROM json_each(?) WHERE clients.run = json_extract(value, '$[0]') "
-                "AND clients.number = json_extract(value, '$[1]')",
-                (json.dumps(some),),
+                f"UPDATE clients SET {name}_shift = "
+                "json_extract(:shifts, '$.\"' || run || ' ' || number || '\"') "
+                "WHERE (run, number) IN (SELECT json_extract(value, '$[0]'), "
+                "json_extract(value, '$[1]') FROM json_each(:ours))",
+                {"shifts": json.dumps(some), "ours": json.dumps(ours)},
             )
 
 

@@ -75,7 +75,12 @@ def _append_all(db: Connection, arrived: Sequence[Arrived], now: float) -> dict[
     """Store the posts that only go on with a run that is at work; which they are."""
     # Of a run's posts the first alone: what the second finds is what the first has made of it.
     first = {item.place: number for number, item in reversed(list(enumerate(arrived)))}
-    places = [place for place, number in first.items() if _may_append(arrived[number].post)]
+    places = [
+        place
+        for place, number in first.items()
+        # SQLite's texts out of JSON end at a NUL: it would be another run's.
+        if _may_append(arrived[number].post) and "\0" not in "".join(place)
+    ]
     if not places:
         return {}
     at_work = db.execute(_AT_WORK, (json.dumps(places),)).fetchall()

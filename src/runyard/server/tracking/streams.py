@@ -142,7 +142,7 @@ def _put(
         return start
     if client["kind"] == "shared":
         put_shared_rows(db, run, stream, client["writer"], start, rows)
-    elif may_be_sync or client["kind"] == "sync" or _is_of_another(client, stream):
+    elif may_be_sync or client["kind"] == "sync" or _is_of_another(db, row, client, stream):
         if rows:
             raise Needed(run, Merge(run, stream, rows))
     else:
@@ -155,13 +155,16 @@ def _put(
     return None
 
 
-def _is_of_another(client: Row, stream: int) -> bool:
-    """Whether the rows cannot be the newest process's own: it has ended without any.
+def _is_of_another(db: Connection, row: Row, client: Row, stream: int) -> bool:
+    """Whether rows of a trial cannot be of its present attempt: all its processes have ended, and
+    the newest without any rows.
 
-    They are of one before it, whose node was cut off and is heard again.
+    They are of an attempt before, whose node was cut off and is heard again.
     """
-    has_others = client["number"] > 1 and client["ended_at"] is not None
-    return has_others and not clients.has_logged(client, stream)
+    if client["ended_at"] is None or clients.has_logged(client, stream):
+        return False
+    earlier = trials.earlier_clients(db, row["key"])
+    return 0 < earlier < client["number"] and not clients.have_open(db, row["key"], earlier)
 
 
 def _fit(db: Connection, row: Row, first: str, now: float) -> int:
