@@ -247,8 +247,9 @@ class Network:
     proxy_lets: str | None = setting(Text(), "what the proxy lets through")
     wandb: str = setting(
         Word("online", "offline", "relay"),
-        "whether jobs can log to W&B's cloud: online (they can), offline (they cannot; `runyard "
-        "sync --to` sends runs there later), relay (through the first node of the job)",
+        "how programs in jobs log: online; offline (W&B's cloud is not reached; `runyard sync "
+        "--to` sends runs there later); relay (through the job's first node, also to runyard's "
+        "server)",
         "online",
     )
     interface: str | None = setting(Text("NAME"), "network interface for collectives")

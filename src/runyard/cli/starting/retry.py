@@ -58,7 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             action.help = "here or slurm (default: where it ran)"
         if action.dest in (_MEMORY, _TIME) and callable(action.type):
             action.type = _or_more(action.type)
-            action.help = f"{action.help}; +50%% and x2 change what it had"
+            if action.help is not argparse.SUPPRESS:
+                action.help = f"{action.help}; +50%% and x2 change what it had"
 
 
 def run(args: argparse.Namespace) -> int:
