@@ -86,6 +86,28 @@ def test_only_projects_that_changed_are_read_again(
     assert len(read) == 3
 
 
+def test_what_changes_while_a_list_is_read_is_in_the_next_one(
+    client: Client, tracker: Tracker, upsert: Upsert, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upsert(name="run1", project="birds")
+    client.post("/files/ada/birds/run1/file_stream", EXIT)
+    read = ProjectOverviews.read
+
+    def read_late(*args: Any) -> Any:
+        monkeypatch.setattr(ProjectOverviews, "read", read)
+        now = time.time()
+        change = (
+            "INSERT INTO runs (id, project, user, name, state, created_at) "
+            "SELECT 'run2', project, user, 'run2', 'finished', ? FROM runs"
+        )
+        tracker._database.write(lambda db: db.execute(change, (now,)).rowcount).result()
+        return read(*args)
+
+    monkeypatch.setattr(ProjectOverviews, "read", read_late)
+    assert client.get("/api/projects").json()["projects"][0]["runs"] == 1
+    assert client.get("/api/projects").json()["projects"][0]["runs"] == 2
+
+
 def trashed(client: Client) -> list[dict[str, Any]]:
     return list(client.get("/api/trash").json())
 
@@ -93,7 +115,7 @@ def trashed(client: Client) -> list[dict[str, Any]]:
 def fresh(tracker: Tracker) -> list[dict[str, Any]]:
     def look(db: Any) -> list[dict[str, Any]]:
         overviews = ProjectOverviews(tracker.changes)
-        return page_projects._projects(db, None, overviews, time.time())
+        return page_projects._projects(db, None, overviews, tracker.changes.revision, time.time())
 
     found = tracker._database.read(look).result()
     return list(json.loads(json.dumps(found)))

@@ -17,6 +17,7 @@ from runyard.server.wandb_api.graphql.inputs import Arguments
 from runyard.server.wandb_api.graphql.request import Source
 from tests.server.asgi import Client
 from tests.server.processes import REWIND, Process, history_of, run_of, steps_of
+from tests.server.sweeping import GRID, create
 
 
 def _rewind(client: Client, step: object, run: str = "run1", metric: str = "_step") -> object:
@@ -45,6 +46,21 @@ def test_who_resumes_goes_on_where_the_other_stopped(client: Client, tracker: Tr
         *((step, second.started_at) for step in range(10, 15)),
     ]
     assert run_of(client)["archives"] == []
+
+
+def test_a_rewound_run_that_a_sweep_was_told_of_stays_rewound(
+    client: Client, tracker: Tracker
+) -> None:
+    """It is no trial of the sweep: what was cut off by hand does not come back."""
+    _, opaque = _finished(client)
+    create(client, {**GRID, "parameters": {"lr": {"value": 0.1}}}, prior_runs=["run1"])
+    _rewind(client, 4)
+    second = Process(client)
+    second.start(id=opaque)
+    second.log(5, [20])
+    assert steps_of(tracker) == [0, 1, 2, 3, 4, 20]
+    change = 'mutation($id: ID!) { updateRunState(input: {id: $id, state: "failed"}) { success } }'
+    assert "errors" not in client.graphql(change, {"id": opaque})
 
 
 def test_an_answer_needs_the_database_no_more(client: Client, tracker: Tracker) -> None:

@@ -55,7 +55,8 @@ def command_line(
     """
     if run["command"]:
         return shlex.join(run["command"])
-    if run["trial"] is None:
+    # A server from before does not tell the values.
+    if run["trial"] is None or "values" not in run["trial"]:
         return None
     values = run["trial"]["values"]
     if COMMAND_LINE in values:

@@ -172,9 +172,10 @@ def _fit(db: Connection, row: Row, first: str, now: float) -> int:
 
     How many rows the run has more than its client was told.
     """
-    if row["sweep"] is None:
-        return 0  # Who rewinds a run by hand means it.
     key: int = row["key"]
+    # A run that a sweep was told of as tried names it too.
+    if row["sweep"] is None or trials.by_run(db, key) is None:
+        return 0  # Who rewinds a run by hand means it.
     end = count_rows(db, key, HISTORY)
     repeated = count_repeated(db, key, first)
     if repeated:

@@ -41,7 +41,9 @@ async def list_projects(request: Request) -> Response:
     if (known := not_changed(request, tag)) is not None:
         return known
     revision = tracker.changes.revision
-    projects = await tracker.read(_projects, readable(caller), tracker.project_overviews, now)
+    projects = await tracker.read(
+        _projects, readable(caller), tracker.project_overviews, revision, now
+    )
     return await send_json(request, {"revision": revision, "projects": projects}, tag)
 
 
@@ -75,6 +77,7 @@ def _projects(
     connection: sqlite3.Connection,
     entities: Entities | None,
     overviews: ProjectOverviews,
+    revision: int,
     now: float,
 ) -> list[dict[str, Any]]:
     rows = connection.execute(
@@ -87,7 +90,7 @@ def _projects(
     for row in rows:
         if entities is not None and row["entity"] not in entities:
             continue
-        overview = overviews.read(connection, row["key"], now)
+        overview = overviews.read(connection, row["key"], revision, now)
         projects.append(
             {
                 "entity": row["entity"],

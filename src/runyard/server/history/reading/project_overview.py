@@ -41,18 +41,19 @@ class ProjectOverviews:
         self._changes = changes
         self._known: dict[int, tuple[int, int, Overview]] = {}
 
-    def read(self, db: Connection, project: int, now: float) -> Overview:
-        # Asked for before the rows are read: what changes meanwhile is read again the next time.
-        revision, day = self._changes.of_project(project, _SHOWN), int(now // _DAY)
+    def read(self, db: Connection, project: int, revision: int, now: float) -> Overview:
+        """`revision`: of before the first row was read."""
+        newest, day = self._changes.of_project(project, _SHOWN), int(now // _DAY)
         known = self._known.get(project)
-        if known is not None and known[:2] == (revision, day):
+        if known is not None and known[:2] == (newest, day):
             overview = known[2]
             if not overview.counts.keys() & set(_ALIVE):
                 return overview
             counts, last_at = _count(db, project)
             return overview._replace(counts=counts, last_at=last_at)
         overview = Overview(*_count(db, project), _activity(db, project, now), *_spark(db, project))
-        self._known[project] = revision, day, overview
+        # What has changed since is not in these rows: they are read again the next time.
+        self._known[project] = min(newest, revision), day, overview
         return overview
 
 

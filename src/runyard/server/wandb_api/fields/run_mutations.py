@@ -7,7 +7,7 @@ from sqlite3 import Connection
 
 from runyard.server.artifacts import visibility
 from runyard.server.runs import runs
-from runyard.server.sweeps.ledger import endings
+from runyard.server.sweeps.ledger import endings, trials
 from runyard.server.wandb_api.graphql.inputs import Arguments
 from runyard.server.wandb_api.graphql.request import Refusal, Request, Source, must_write, own_run
 from runyard.server.wandb_api.graphql.run_ids import run_key
@@ -42,7 +42,7 @@ def mutations(request: Request) -> Source:
     async def update_state(arguments: Arguments) -> Source:
         row = await own_run(request, await run_key(request, arguments))
         state = arguments.text("state") or ""
-        if row["sweep"] is not None:
+        if await request.tracker.read(trials.by_run, row["key"]) is not None:
             raise Refusal(
                 "the state of a sweep's run follows from its trial: `runyard retry` and `runyard "
                 "cancel` change it"
