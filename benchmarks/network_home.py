@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks import charts, live_load
-from benchmarks.live_load import cpu_seconds
+from benchmarks.many_runs import cpu_seconds
 from benchmarks.staging import can_mount, mounted
 from runyard.client.discover import start_server, stop_server
 from runyard.client.http import Connection

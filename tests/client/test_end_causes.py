@@ -45,7 +45,7 @@ def test_on_wandbs_server_too_a_crowded_trial_begins_again_beside_fewer(cause: s
     channel = CloudChannel.__new__(CloudChannel)
     channel._loop, channel._cloud, channel._cuts = loop, cloud, 0
     channel._held = {"run": {"key": "e/p/r"}, "attempt": 1, "trial": {"number": 1}}
-    channel._kept, channel._is_announced = None, False
+    vars(channel).update(_kept=None, _is_announced=False)
     channel._end({"exit_code": 1, "cause": cause}, answers.append)
     assert channel._kept is not None
     assert channel._kept["attempt"] == 2

@@ -154,7 +154,7 @@ def make_podman(rig: Rig, name: str) -> str:
     listed = {"name": "all", "containerEdits": {"deviceNodes": gpus}}
     cdi = {"cdiVersion": "0.3.0", "kind": "nvidia.com/gpu", "devices": [listed]}
     (disk / "nvidia.json").write_text(json.dumps(cdi))
-    tar = ["tar", "-C", make_folders(disk / "small"), "-cf", disk / "small.tar", "."]
+    tar = ["tar", "-C", str(make_folders(disk / "small")), "-cf", str(disk / "small.tar"), "."]
     subprocess.run(tar, check=True)
     rig.run("n1", "sh", "-c", f"mkdir -p /etc/cdi && cp {folder}/nvidia.json /etc/cdi/")
     rig.run("n1", f"{folder}/bin/podman", "import", f"{folder}/small.tar", IMAGE)

@@ -91,7 +91,7 @@ class Served:
             self.taken += work is not None
             return work
 
-        self.routes.begin = count  # type: ignore[method-assign]
+        vars(self.routes)["begin"] = count
 
         class Protocol(GuardedProtocol):
             routes = self.routes if direct else None
@@ -130,7 +130,8 @@ class Served:
                 await (self.settle(protocol) if patient else asyncio.sleep(0))
             await self.settle(protocol)
             written = transport.written + (b"closed" if transport.is_closed else b"open")
-            is_proven = "caller" in (protocol.scope or {})
+            scope: Any = protocol.scope
+            is_proven = scope is not None and "caller" in scope
             transport.lose()
             await self.all_done()
             return written + (b", proven" if is_proven else b"")

@@ -236,7 +236,9 @@ REQUEST = st.one_of(
     ),
     st.sampled_from([b"\r\n", b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\n", b"\x16\x03\x01"]),
 )
-CUTS = st.one_of(st.just([]), st.lists(st.integers(0, 200_000), max_size=4))
+CUTS: st.SearchStrategy[list[int]] = st.one_of(
+    st.just([]), st.lists(st.integers(0, 200_000), max_size=4)
+)
 
 
 @pytest.fixture(scope="module")
@@ -439,7 +441,7 @@ def test_over_a_socket(side: Side, tmp_path: Path, sealed: bool) -> None:
     bad = request(PATH, rows(1.0), key="wrong")
 
     async def ask() -> bytes:
-        server = await served.loop.create_server(served.new_protocol, "127.0.0.1", 0)
+        server: Any = await served.loop.create_server(served.new_protocol, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting)
         written = b""
