@@ -277,4 +277,7 @@ class DirectProtocol(HttpToolsProtocol):
         finishing.disconnected = cycle.disconnected
         if self.cycle is cycle:
             self.cycle = finishing
-        self._start_asgi_task(finishing, app)
+        tasks: set[Any] = self.tasks
+        task = self.loop.create_task(finishing.run_asgi(app))
+        task.add_done_callback(tasks.discard)
+        tasks.add(task)
