@@ -29,7 +29,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.packing import PROGRAM, _notes, _rate
+from benchmarks.packing import PROGRAM, _notes
 
 
 def main() -> int:
@@ -71,12 +71,12 @@ def run_sweep(
 ) -> tuple[float, int, list[str]]:
     """Steps and ended trials of all in so many seconds; what the agent said.
 
-    `more_seconds` are not measured: programs are assumed to go on as in the last half of `seconds`.
+    `more_seconds` are not measured: steps are assumed to go on as in the last half of `seconds`.
     """
     with tempfile.TemporaryDirectory() as place:
         until = time.time() + seconds
         lines = [
-            f"{sys.executable} {PROGRAM} --model {model} --until {until} --steps {steps} "
+            f"{sys.executable} {PROGRAM} --model {model} --steps {steps} "
             f"--note {place}/{index}.jsonl --seed {index}\n"
             for index in range(300)
         ]
@@ -91,7 +91,8 @@ def run_sweep(
                 cwd=place, env={**os.environ, "WANDB_SILENT": "true"}, stderr=said,
                 stdout=subprocess.DEVNULL,
             )  # fmt: skip
-            time.sleep(max(0.0, until - time.time()) + 1)
+            time.sleep(max(0.0, until - time.time()))
+            # Programs are cut off: one that ended by itself would pass for a shorter one.
             farm.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 farm.wait(5)
@@ -102,9 +103,16 @@ def run_sweep(
             consoles = [file.read_text()[-2000:] for file in Path(place).rglob("*.log")]
             sys.exit(f"no program got anything done:\n{log.read_text()[-3000:]}\n{consoles[:2]}")
         told = [line for line in log.read_text().splitlines() if " at a time" in line]
-    done = [note[-1][1] for note in notes]
-    more = more_seconds * sum(_rate(note, until - seconds / 2, until) for note in notes)
+    done = [_steps_between(note, 0.0, until) for note in notes]
+    late = sum(_steps_between(note, until - seconds / 2, until) for note in notes)
+    more = more_seconds * late / (seconds / 2)
     return sum(done) + more, sum(steps_done == steps for steps_done in done), told
+
+
+def _steps_between(note: list[tuple[float, int]], begin: float, end: float) -> int:
+    before = [step for at, step in note if at < begin]
+    until_end = [step for at, step in note if at <= end]
+    return (until_end or [0])[-1] - (before or [0])[-1]
 
 
 def run_mixed(model: str, steps: int, sizes: str, trials: int, most: int) -> int:

@@ -40,6 +40,8 @@ class Sweep:
     log_every: float = 0.15
     """Seconds between rows of one alone; 0: it logs nothing."""
     use_alone: float | None = 0.5
+    until: float = math.inf
+    """Seconds after which it is broken off."""
     seed: int = 0
 
 
@@ -77,6 +79,8 @@ class _Program:
 @dataclass
 class Outcome:
     seconds: float = 0.0
+    done: float = 0.0
+    """Steps of all that have ended or were there at the end."""
     finished: int = 0
     failed: int = 0
     crowded: int = 0
@@ -106,7 +110,7 @@ def simulate(sweep: Sweep, fixed: int | None = None, pack: Pack | None = None) -
     queue = [_program(sweep, number) for number in range(sweep.trials)]
     running: list[_Program] = []
     now, look_at, started = BEGIN, BEGIN if pack is not None else math.inf, 0
-    while queue or running:
+    while (queue or running) and now - BEGIN < sweep.until:
         room = fixed or (pack.wanted if pack is not None else 1)
         while queue and len(running) < room:
             started += 1
@@ -118,13 +122,14 @@ def simulate(sweep: Sweep, fixed: int | None = None, pack: Pack | None = None) -
             each *= 1 + sweep.noise * chance.gauss(0, 1)
         ends = [now + (one.work - one.done) / (one.speed * each) for one in at_work]
         starts = [one.works_at for one in running if one.works_at > now]
-        then = min([look_at, *ends, *starts])
+        then = min([look_at, BEGIN + sweep.until, *ends, *starts])
         for program in at_work:
             program.go_on(then - now, each, sweep.log_every, then)
         now = then
         for program in [one for one in at_work if one.done >= one.work - 1e-6]:
             running.remove(program)
             outcome.finished += 1
+            outcome.done += program.done
             if pack is not None:
                 pack.ended(now, program.token)
         _run_out(sweep, running, queue, outcome, now, pack)
@@ -136,6 +141,7 @@ def simulate(sweep: Sweep, fixed: int | None = None, pack: Pack | None = None) -
             if pack.wanted != outcome.wanted[-1]:
                 outcome.wanted.append(pack.wanted)
     outcome.seconds = now - BEGIN
+    outcome.done += sum(program.done for program in running)
     return outcome
 
 

@@ -135,6 +135,42 @@ def test_who_logs_by_the_clock_is_judged_by_its_steps() -> None:
     assert "2 did not get more done" in pack.line or "4 did not get more done" in pack.line
 
 
+def work(pack: Pack, seconds: range, count: int, each: float, done: dict[str, float]) -> None:
+    """So many programs log `each` steps a second; `done` is what they have done so far."""
+    for second in seconds:
+        for number in range(count):
+            done[f"p{number}"] = done.get(f"p{number}", 0.0) + each
+        readings = [Reading(name, int(rows), second) for name, rows in done.items()]
+        pack.look(second, readings, use=0.5)
+
+
+def test_a_moment_in_which_more_seem_better_starts_none() -> None:
+    """What has begun cannot be undone: with long trials, all of them stay for the sweep."""
+    learnt = {
+        "work": {"8": 8.0, "12": 7.8}, "by": "steps", "aim": 8.0,
+        "starts": [15.0], "works": [600.0], "peaks": [GIB], "total": 140 * GIB,
+    }  # fmt: skip
+    pack, done = Pack(16, learnt=learnt), dict[str, float]()
+    work(pack, range(20), 8, 10.0, done)
+    work(pack, range(20, 25), 12, 7.5, done)  # Four more, as when others were about to end.
+    seen = set()
+    for second in range(25, 60):
+        work(pack, range(second, second + 1), 12, 5.0, done)
+        seen.add(pack.wanted)
+    assert max(seen) < 16, seen
+    work(pack, range(60, 120), 12, 9.0, done)
+    assert pack.wanted == 16, "it lasts: then more are begun"
+
+
+def test_its_line_compares_with_what_it_has_measured() -> None:
+    """The first program was alone for too short a time to be compared with."""
+    pack, done = Pack(16), dict[str, float]()
+    work(pack, range(5), 1, 20.0, done)
+    work(pack, range(5, 20), 8, 10.0, done)
+    work(pack, range(20, 40), 12, 5.0, done)
+    assert "each at 100 % of its speed with 8" in pack.line
+
+
 def test_memory_bounds_it() -> None:
     outcome = simulate(Sweep(CURVES["MLP, MPS"][0], 300, vram=40 * GIB, trials=24))
     assert max(outcome.wanted) == 3

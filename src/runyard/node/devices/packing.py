@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 
 from runyard.node.devices.shared_memory import SharedMemory
-from runyard.node.devices.throughput import ENOUGH_SECONDS, Throughput
+from runyard.node.devices.throughput import ENOUGH_SECONDS, Throughput, beside_the_fewest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ _SILENT = 60.0
 # A rate between rows that are further apart is taken although programs came and went meanwhile.
 _LONG = 10.0
 _LAST = 16
+# More are begun beside those it has settled on when it has found so for this long.
+_SURE_SECONDS = 6.0
 _MOST_OVERLAP = 3.0
 # From here on, starting takes a good part of a program's life.
 _SLOW_START = 1.05
@@ -124,6 +126,8 @@ class Pack:
         # When to try more again, in ends, and from where it did so last.
         self._retry_at, self._retry_after = _RETRY_AFTER, _RETRY_AFTER
         self._retried_from = 0.0
+        # Since when it finds that more would be better than what it has settled on.
+        self._more_since: float | None = None
         self._looked_at: float | None = None
         self._changed_at = 0.0
         self._told: tuple[int, int] | None = None
@@ -285,21 +289,25 @@ class Pack:
 
     def _known(self) -> list[Level]:
         if self._counts_ends:
-            return [
+            known = [
                 level
                 for level in self._ends.levels()
                 if level.programs >= max(_LEAST_ENDS, _ENDS_EACH * level.count)
                 or level.seconds == ENOUGH_SECONDS * level.count
             ]
-        return [
-            level
-            for level in self._steps.levels()
-            if level.seconds >= ENOUGH_SECONDS * level.count * 0.99
-        ]
+        else:
+            known = [
+                level
+                for level in self._steps.levels()
+                if level.seconds >= ENOUGH_SECONDS * level.count * 0.99
+            ]
+        return beside_the_fewest(known)
 
     def _decide(self, now: float) -> None:
         levels = self._known()
         aim, why = self._first(now) if not levels else self._next(levels)
+        if self._is_hasty(aim, now):
+            aim = self._aim
         if aim != self._aim:
             self._aim, self._changed_at = aim, now
         slots = self._slots(aim, levels)
@@ -313,6 +321,15 @@ class Pack:
         self.wanted = wanted
         if why is not None:
             self._tell(why)
+
+    def _is_hasty(self, aim: float, now: float) -> bool:
+        """Whether it was settled on fewer until a moment ago: what has begun cannot be undone."""
+        if not self.is_settled or aim <= self._aim:
+            self._more_since = None
+            return False
+        if self._more_since is None:
+            self._more_since = now
+        return now - self._more_since < _SURE_SECONDS
 
     def _first(self, now: float) -> tuple[float, None]:
         """Before anything was measured: what the driver says on how busy the GPU is."""
