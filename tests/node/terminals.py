@@ -20,6 +20,7 @@ from types import TracebackType
 
 PATIENCE = 180.0  # A guard against a hang, never a measure.
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.02, 2.0
+_PATIENT_PAUSE = 0.5
 RUNYARD = (sys.executable, "-m", "runyard")
 
 
@@ -28,17 +29,18 @@ def until(
 ) -> None:
     """Wait until something is so.
 
-    What takes long to look at is looked at less often: on two cores, commands that only ask would
-    keep those waiting who bring it about.
+    What takes long to look at is looked at less often, and so is what has been waited for for long:
+    on two cores, who only asks keeps those waiting who bring it about.
     """
-    began = time.monotonic()
-    end = began + seconds
+    first = began = time.monotonic()
+    end = first + seconds
     while not true():
         now = time.monotonic()
         if now > end:
             told = what if isinstance(what, str) else what()
             raise AssertionError(f"waited {seconds:.0f} s in vain for {told}")
-        time.sleep(min(_LONGEST_PAUSE, max(_SHORTEST_PAUSE, 2 * (now - began))))
+        patient = min(_PATIENT_PAUSE, (now - first) / 20)
+        time.sleep(min(_LONGEST_PAUSE, max(_SHORTEST_PAUSE, patient, 2 * (now - began))))
         began = time.monotonic()
 
 

@@ -28,6 +28,7 @@ from .ports import reserve_ports
 __all__ = ["ClusterError", "ClusterSpec", "SlurmCluster"]
 
 POLL_SECONDS = 0.1
+PATIENT_SECONDS = 0.5
 # Slurm gives a job that ignores SIGTERM 5 s or more; what is still there then dies anyway.
 STOP_JOBS_SECONDS = 2.0
 JOB_LINES_SHOWN = 60
@@ -151,7 +152,8 @@ class SlurmCluster:
     ) -> list[dict[str, str]]:
         """Wait until every task of a job is in one of these states; return `show_job`."""
         wanted = {states} if isinstance(states, str) else set(states)
-        deadline = time.monotonic() + timeout
+        first = time.monotonic()
+        deadline = first + timeout
         while True:
             began = time.monotonic()
             records = self.show_job(job_id)
@@ -162,7 +164,9 @@ class SlurmCluster:
                 said = "".join(map(_last_words, records))
                 raise ClusterError(f"job {job_id} is {seen}, not {wanted}: {records}{said}")
             # To ask is work for two cores as well, where many do.
-            time.sleep(max(POLL_SECONDS, 2 * (time.monotonic() - began)))
+            now = time.monotonic()
+            patient = min(PATIENT_SECONDS, (now - first) / 20)
+            time.sleep(max(POLL_SECONDS, patient, 2 * (now - began)))
 
     def cancel_jobs(self, timeout: float = 60) -> None:
         """Cancel every job and wait for them to be gone, or for the time to be over."""
