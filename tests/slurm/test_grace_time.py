@@ -57,7 +57,7 @@ def starts_again(yard: Yard) -> str:
 
 
 def test_trials_save_in_the_grace_time_and_slurm_puts_their_jobs_back(yard: Yard) -> None:
-    trials_save_in_the_grace_time(yard, ("--partition", "short"), ("--partition=high",))
+    trials_save_in_the_grace_time(yard, [1, 2], ("--partition", "short"), ("--partition=high",))
 
 
 def test_the_grace_time_of_a_qos(
@@ -73,22 +73,22 @@ def test_the_grace_time_of_a_qos(
         cluster.run("sacctmgr", "--immediate", *words)
     with open_yard(tmp_path / "yard", monkeypatch, cluster) as yard:
         yard.write("trains.py", TRAINS)
-        yard.write("sweep.yaml", sweep_file([1, 2], steps=STEPS, hold=HELD))
+        yard.write("sweep.yaml", sweep_file([1], steps=STEPS, hold=HELD))
         yard.type("server", "start")
         yard.type("doctor", "--write")
         profile = json.loads(yard.type("clusters", "show", "--json").stdout)
         assert profile["elasticity"]["spot_qos"] == ["spare"]
         assert profile["elasticity"]["grace"] == GRACE_SECONDS
-        trials_save_in_the_grace_time(yard, ("--qos", "spare"), ("--qos=urgent",))
+        trials_save_in_the_grace_time(yard, [1], ("--qos", "spare"), ("--qos=urgent",))
 
 
 def trials_save_in_the_grace_time(
-    yard: Yard, spot: tuple[str, ...], urgent_words: tuple[str, ...]
+    yard: Yard, lrs: list[int], spot: tuple[str, ...], urgent_words: tuple[str, ...]
 ) -> None:
-    words = (*spot, "--agents", "2", "--time", "30m", "--sbatch=--nodelist=n1")
+    words = (*spot, "--agents", str(len(lrs)), "--time", "30m", "--sbatch=--nodelist=n1")
     said = yard.submit("sweep", "sweep.yaml", "--on", "slurm", *words)
     job = str(said["jobs"][0]["job_id"])
-    until_held(yard, said, HELD, [1, 2])
+    until_held(yard, said, HELD, lrs)
     assert json.loads((Path(said["folder"]) / "job.json").read_text())["pushed_out"] is True
 
     urgent = yard.cluster.submit("true", *urgent_words, "--nodelist=n1", "--exclusive")
@@ -98,15 +98,16 @@ def trials_save_in_the_grace_time(
 
     assert [(task["JobState"], task["Restarts"]) for task in tasks] == [
         ("COMPLETED", starts_again(yard))
-    ] * 2
+    ] * len(lrs)
     trials = {trial["values"]["lr"]: trial for trial in yard.api.sweeps.trials(sweep["key"])}
+    assert sorted(trials) == lrs
     for lr, trial in trials.items():
         assert (trial["state"], trial["attempts"]) == ("finished", 2), yard.logs(said)
         # Not from step 5, where they save by themselves.
         assert sorted(starts(yard, said, lr)) == [0, HELD + 1], yard.logs(said)
         assert history(yard.api, trial["id"]) == uncut(STEPS, lr)
-    assert yard.logs(said).count("another job gets this one's place") == 2
-    assert yard.logs(said).count("waits for Slurm to put the job back into the queue") == 2
+    assert yard.logs(said).count("another job gets this one's place") == len(lrs)
+    assert yard.logs(said).count("waits for Slurm to put the job back into the queue") == len(lrs)
 
 
 def test_a_changed_time_limit_reaches_the_agent(yard: Yard) -> None:
