@@ -32,32 +32,28 @@ def test_ranks_agree_and_an_interrupted_run_ends_like_an_uncut_one(
     tmp_path: Path, torch_python: Path
 ) -> None:
     uncut, cut = tmp_path / "uncut", tmp_path / "cut"
-    through = run_ranks(
-        torch_python, PROGRAMS / "two_ranks.py", ["through"], RUNYARD_CHECKPOINT_DIR=str(uncut)
+    # First to its end. Then, with another folder, one rank gets the signal, and both leave after
+    # the same step.
+    stopped = run_ranks(
+        torch_python, PROGRAMS / "two_ranks.py", ["through", str(uncut), "stop", str(cut)]
     )
-    assert [rank.returncode for rank in through] == [0, 0], through[0].stderr + through[1].stderr
-    assert "only rank 0 prints this" in through[0].stdout
-    assert through[1].stdout == ""
+    assert [rank.returncode for rank in stopped] == [75, 75], stopped[0].stderr + stopped[1].stderr
+    assert stopped[0].stdout.count("only rank 0 prints this") == 1
+    assert stopped[1].stdout == ""
     first, second = results(uncut)
     assert first["seed"] == 5
     assert second["seed"] != 5
     assert first["draw"] != second["draw"]
     assert first["best"] == second["best"] < 1e9
     assert first["weights"] == second["weights"]
-
-    # One rank gets the signal; both leave after the same step.
-    stopped = run_ranks(
-        torch_python, PROGRAMS / "two_ranks.py", ["stop"], RUNYARD_CHECKPOINT_DIR=str(cut)
-    )
-    assert [rank.returncode for rank in stopped] == [75, 75], stopped[0].stderr + stopped[1].stderr
     step = folders.saved(cut)[-1].step
     assert 21 <= step < 40
     # Rank 1 looks at another folder, as on a node's own disk: there all steps are done.
     ended = run_ranks(
         torch_python,
         PROGRAMS / "two_ranks.py",
-        ["through", str(uncut)],
-        RUNYARD_CHECKPOINT_DIR=str(cut),
+        ["through", str(cut)],
+        FOLDER_OF_RANK_1=str(uncut),
     )
     assert [rank.returncode for rank in ended] == [0, 0], ended[0].stderr + ended[1].stderr
     assert [result["start"] for result in results(cut)] == [step, step]

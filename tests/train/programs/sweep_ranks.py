@@ -3,7 +3,6 @@
 import sys
 
 import torch
-import wandb
 
 from runyard import train
 
@@ -16,6 +15,8 @@ def trial(values: dict[str, object]) -> None:
     if MODE == "time-is-up":
         train.go_on()
     if ranks.main:
+        import wandb  # Here: the other rank needs none, and starts sooner.
+
         with wandb.init() as run:
             run.log({"loss": run.config.lr})
 
