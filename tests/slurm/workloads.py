@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import venv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,17 @@ PATIENCE = 600
 
 
 def place(folder: Path, example: str, python: Path) -> None:
-    """The example as it is, with its environment beside it."""
+    """The example as it is, with its environment beside it.
+
+    Its own has the packages of the one that is shared, under their own paths: by those Python finds
+    what it has compiled. Through a link to the whole, it compiled all of torch anew for each test.
+    """
     shutil.copytree(EXAMPLES / example, folder, dirs_exist_ok=True)
-    (folder / ".venv").symlink_to(python.parents[1])
+    venv.create(folder / ".venv", symlinks=True, with_pip=False)
+    (site,) = (folder / ".venv").glob("lib/python*/site-packages")
+    (shared,) = python.parents[1].glob("lib/python*/site-packages")
+    shutil.copy(shared / "seldom.pth", site)
+    (site / "shared.pth").write_text(f"{shared}\n{(shared / 'beside.pth').read_text()}")
 
 
 def held(*words: str) -> Sequence[str]:
