@@ -66,6 +66,7 @@ def test_a_farm_of_reinforcement_learning(runyard: RunRunyard, farm: Path) -> No
 def test_lightning_cut_off_after_an_epoch_ends_like_an_uncut_run(
     warm: WarmPython, tmp_path: Path
 ) -> None:
+    warm.load("lightning")
     stop = tmp_path / "stop"
     stop.touch()
 

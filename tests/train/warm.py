@@ -52,6 +52,10 @@ class WarmPython:
         answer: dict[str, Any] = json.loads(self._server.stdout.readline())
         return answer
 
+    def load(self, module: str) -> None:
+        """For all programs from now on."""
+        self.ask(module=module)
+
     def start(self, program: Path, words: Sequence[str] = (), **more: str) -> Program:
         self._count += 1
         output = self._folder / f"{self._count}.out"

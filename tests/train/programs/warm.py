@@ -11,6 +11,7 @@ import runpy
 import sys
 import time
 import traceback
+from importlib import import_module
 from pathlib import Path
 
 import torch._dynamo
@@ -27,6 +28,8 @@ def take_orders() -> dict:
             if child == 0:
                 return order
             answer = {"pid": child}
+        elif "module" in order:
+            answer = {"loaded": import_module(order["module"]).__name__}
         else:
             answer = {"code": wait(order["pid"], order["seconds"])}
         print(json.dumps(answer), file=answers, flush=True)
