@@ -86,6 +86,7 @@ def test_what_a_limit_keeps_out_is_sent_when_there_is_room(
 
     # What an account or a QOS has in common is a matter of waiting as well.
     cluster.run("sacctmgr", "--immediate", "modify", "user", "root", "set", "maxsubmitjobs=-1")
+    yard.write("tasks.txt", "sleep 0.2\n" * 5)
     for whose, limit in (
         (("account", "lab"), "AssocGrpSubmitJobsLimit"),
         (("qos", "normal"), "QOSGrpSubmitJobsLimit"),
@@ -95,8 +96,8 @@ def test_what_a_limit_keeps_out_is_sent_when_there_is_room(
         done = yard.type("farm", "tasks.txt", "--on", "slurm", *more)
         said = json.loads(done.stdout)
         assert limit in done.stderr
-        assert said["held"] == 7 - sum(job["tasks"] for job in said["jobs"]) > 0
-        assert yard.ended(said["sweep"], seconds=180)["counts"]["finished"] == 7
+        assert said["held"] == 5 - sum(job["tasks"] for job in said["jobs"]) > 0
+        assert yard.ended(said["sweep"], seconds=180)["counts"]["finished"] == 5
         cluster.run("sacctmgr", "--immediate", "modify", *whose, "set", "grpsubmitjobs=-1")
 
 
