@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Protocol
@@ -22,6 +21,7 @@ from runyard.client.discover import stop_server
 from runyard.errors import RunyardError
 from runyard.home import Home
 from runyard.port_holder import HOLD_SECONDS
+from tests.node.terminals import until
 from tests.order import read_seconds, turn
 from tests.warm_commands import run_warm, start_warm_server
 
@@ -191,10 +191,7 @@ def isolate(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def wait_until(is_so: Callable[[], object], seconds: float = 180) -> None:
     """Return when it is so; fail when it is not after a time in which it would have been."""
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.02)
+    until(is_so, "what should come about", seconds)
 
 
 def end_server(home: Home) -> None:
