@@ -116,6 +116,7 @@ def test_where_the_network_is_cut_nobody_takes_over_and_after_it_healed_all_meet
         assert f"runs on alpha and does not answer beta at http://{alpha.address}" in output
     finally:
         beta.set_network("up")
+    wait_until(lambda: len(servers()) < 2)  # As above: beta's has said that it leaves.
     assert servers() == pids
     code, output = beta.runyard("run", "--name", "healed", "--", "true", cwd=tmp_path)
     assert code == 0, output
