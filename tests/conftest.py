@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import os
 import signal
@@ -21,6 +22,7 @@ from runyard.client.discover import stop_server
 from runyard.errors import RunyardError
 from runyard.home import Home
 from runyard.port_holder import HOLD_SECONDS
+from runyard.search.worker import ONE_THREAD
 from tests.node.terminals import until
 from tests.order import read_seconds, turn
 from tests.warm_commands import run_warm, start_warm_server
@@ -36,6 +38,7 @@ _OF_ANOTHER_JOB = ("WANDB_", "SLURM_", "SBATCH_", "RUNYARD_", "COMP_", "_ARGCOMP
 def pytest_configure(config: pytest.Config) -> None:
     """In a script's background, or under nohup, we ignore signals, and so would what we start."""
     config.pluginmanager.register(_Cpu())
+    load_with_one_thread("numpy")
     server_process.start = start_warm_server
     # A server that a test kills and forgets leaves nothing for long.
     os.environ[HOLD_SECONDS] = "60"
@@ -49,6 +52,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """What takes long begins first, so that of several processes (`-n`) none is left alone."""
     seconds = read_seconds(config.rootpath)
     items.sort(key=lambda item: turn(item.nodeid.partition("::")[0], seconds))
+
+
+def load_with_one_thread(module: str) -> None:
+    """As the server's searches have it. On busy cores several threads of linear algebra wait for
+    each other by going round in circles: five times the processor's time for the same points."""
+    with pytest.MonkeyPatch.context() as patch:
+        for variable in ONE_THREAD:
+            patch.setenv(variable, "1")
+        importlib.import_module(module)
 
 
 class _Cpu:
