@@ -171,7 +171,8 @@ def test_runs_are_side_by_side_under_one_slider(
 def test_libraries_are_loaded_when_they_are_needed(
     yard: Home, place: str, open_page: OpenPage
 ) -> None:
-    page = open_page(login_link(yard, f"{place}/runs/first"))
+    # A narrow window has few drawings in sight; all but one of them would be in vain.
+    page = open_page(login_link(yard, f"{place}/runs/first"), width=390)
     seen: list[str] = []
     page.on("request", lambda request: seen.append(request.url))
     page.reload()
