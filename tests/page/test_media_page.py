@@ -87,6 +87,10 @@ def test_all_that_is_logged_is_drawn(yard: Home, place: str, open_page: OpenPage
     expect(some.locator("figcaption")).to_have_text([f"number {place}" for place in range(4)])
     # No value was left as a link to its file.
     expect(page.locator(".item-place > a[download]")).to_have_count(0)
+    # So full, it can be used by everybody.
+    expect(panel(page, "tables/mixed").locator("tbody tr")).to_have_count(3)
+    assert serious(page) == []
+    assert not wide(page)
     # A chart stands in the place of its table, which one can see too.
     expect(page.get_by_role("region", name="charts/bar_table")).to_have_count(0)
     bar = panel(page, "charts/bar")
@@ -184,11 +188,10 @@ def test_libraries_are_loaded_when_they_are_needed(
     assert any("viewer-vega" in url for url in seen)
 
 
-@pytest.mark.parametrize("width", [1440, 390])
 def test_media_can_be_used_by_everybody_and_on_a_phone(
-    yard: Home, place: str, open_page: OpenPage, width: int
+    yard: Home, place: str, open_page: OpenPage
 ) -> None:
-    page = open_page(login_link(yard, f"{place}/runs/first/media"), width=width)
+    page = open_page(login_link(yard, f"{place}/runs/first/media"), width=390)
     expect_drawn(panel(page, "charts/bar"))
     expect(panel(page, "tables/mixed").locator("tbody tr")).to_have_count(3)
     assert serious(page) == []
