@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 
 from runyard.node.devices.shared_memory import SharedMemory
-from runyard.node.devices.throughput import ENOUGH_SECONDS, Throughput, beside_the_fewest
+from runyard.node.devices.throughput import ENOUGH_SECONDS, Throughput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ _SILENT = 60.0
 # A rate between rows that are further apart is taken although programs came and went meanwhile.
 _LONG = 10.0
 _LAST = 16
-# More are begun beside those it has settled on when it has found so for this long.
-_SURE_SECONDS = 6.0
 _MOST_OVERLAP = 3.0
 # From here on, starting takes a good part of a program's life.
 _SLOW_START = 1.05
@@ -126,8 +124,10 @@ class Pack:
         # When to try more again, in ends, and from where it did so last.
         self._retry_at, self._retry_after = _RETRY_AFTER, _RETRY_AFTER
         self._retried_from = 0.0
-        # Since when it finds that more would be better than what it has settled on.
-        self._more_since: float | None = None
+        # Seconds of programs. More than it has settled on that seem better: how many at least, and
+        # what had been measured when they first did.
+        self._measured = 0.0
+        self._more: tuple[float, float] | None = None
         self._looked_at: float | None = None
         self._changed_at = 0.0
         self._told: tuple[int, int] | None = None
@@ -221,6 +221,7 @@ class Pack:
         life = now - program.began
         if program.seconds and life > 0:
             self._ends.add(token, program.crowd / program.seconds, 1.0, life)
+            self._measured += life if self._counts_ends else 0.0
         self._memory.forget(program)
         self._try_more_again()
         self._decide(now)
@@ -257,6 +258,7 @@ class Pack:
             mean = sum(number for number, _ in counts) / len(counts)
             kind = self._mixed if any(mixed for _, mixed in counts) else self._alike
             kind.add(reading.token, mean, max(1, reading.steps - mark.steps), span)
+            self._measured += span
 
     def _try_more_again(self) -> None:
         """Where the GPU has time to spare, what was measured of more programs may be no longer
@@ -289,25 +291,22 @@ class Pack:
 
     def _known(self) -> list[Level]:
         if self._counts_ends:
-            known = [
+            return [
                 level
                 for level in self._ends.levels()
                 if level.programs >= max(_LEAST_ENDS, _ENDS_EACH * level.count)
                 or level.seconds == ENOUGH_SECONDS * level.count
             ]
-        else:
-            known = [
-                level
-                for level in self._steps.levels()
-                if level.seconds >= ENOUGH_SECONDS * level.count * 0.99
-            ]
-        return beside_the_fewest(known)
+        return [
+            level
+            for level in self._steps.levels()
+            if level.seconds >= ENOUGH_SECONDS * level.count * 0.99
+        ]
 
     def _decide(self, now: float) -> None:
         levels = self._known()
         aim, why = self._first(now) if not levels else self._next(levels)
-        if self._is_hasty(aim, now):
-            aim = self._aim
+        aim = self._sure(aim)
         if aim != self._aim:
             self._aim, self._changed_at = aim, now
         slots = self._slots(aim, levels)
@@ -322,14 +321,18 @@ class Pack:
         if why is not None:
             self._tell(why)
 
-    def _is_hasty(self, aim: float, now: float) -> bool:
-        """Whether it was settled on fewer until a moment ago: what has begun cannot be undone."""
+    def _sure(self, aim: float) -> float:
+        """Once it is settled, more are begun only when they have seemed better for as long as it
+        takes to measure them all again: what has begun cannot be undone."""
         if not self.is_settled or aim <= self._aim:
-            self._more_since = None
-            return False
-        if self._more_since is None:
-            self._more_since = now
-        return now - self._more_since < _SURE_SECONDS
+            self._more = None
+            return aim
+        least, since = self._more or (aim, self._measured)
+        if self._measured - since < ENOUGH_SECONDS * len(self._running):
+            self._more = min(aim, least), since
+            return self._aim
+        self._more = None
+        return min(aim, least)
 
     def _first(self, now: float) -> tuple[float, None]:
         """Before anything was measured: what the driver says on how busy the GPU is."""
@@ -429,8 +432,8 @@ def _jump(use: float | None) -> float:
 
 
 def _speed(levels: Sequence[Level], level: Level) -> str:
-    done, count = level.work, level.count
-    each = 100 * done / count
-    if levels[0].count > 1.2:
-        return f"each at {each:.0f} % of its speed with {levels[0].count:.0f}"
-    return f"together {done:.1f} times what one does alone, each at {each:.0f} % of its speed"
+    fewest = levels[0]
+    each = 100 * (level.work / level.count) / (fewest.work / fewest.count)
+    if fewest.count > 1.2:
+        return f"each at {each:.0f} % of its speed with {fewest.count:.0f}"
+    return f"together {level.work:.1f} times what one does alone, each at {each:.0f} % of its speed"

@@ -12,7 +12,7 @@ import math
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 # So many programs are remembered: what was measured long ago is measured again.
 _MOST_PROGRAMS = 96
@@ -127,7 +127,10 @@ class Throughput:
             count = sum(cell.crowd for cell in here) / seconds
             done = count * math.exp(self._slowness[place])
             levels.append(Level(count, done, seconds, len(here)))
-        return beside_the_fewest(levels)
+        scale = levels[0].count / levels[0].work
+        for level in levels:
+            level.work *= scale
+        return levels
 
     def _fit(self) -> None:
         """The slow-down of each level, as a logarithm, and each program's own speed, by turns."""
@@ -168,14 +171,6 @@ class Throughput:
 
     def __contains__(self, program: str) -> bool:
         return program in self._programs
-
-
-def beside_the_fewest(levels: Sequence[Level]) -> list[Level]:
-    """The same, measured by the first of them."""
-    scale = levels[0].count / levels[0].work if levels else 1.0
-    return [
-        Level(level.count, level.work * scale, level.seconds, level.programs) for level in levels
-    ]
 
 
 def _bin(count: float) -> int:
