@@ -273,7 +273,8 @@ def test_programs_whose_agent_and_keeper_are_both_gone_are_ended_by_the_next(
 def test_a_sweep_outlives_its_server(
     runyard: RunRunyard, state_folder: Home, tmp_path: Path
 ) -> None:
-    parameters = {"seconds": {"values": [1.5, 1.6, 1.7, 1.8]}}
+    # The first two are there for as long as it takes to look and to kill on a busy machine.
+    parameters = {"seconds": {"values": [6.0, 6.1, 1.7, 1.8]}}
     file = write_sweep(tmp_path / "p", WITHOUT_WANDB, parameters=parameters)
     with started_sweep(state_folder, str(file), "-j", "2", cwd=tmp_path) as process:
         until(lambda: len(programs_of(state_folder)) == 2, "two programs", LONG)

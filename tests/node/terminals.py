@@ -20,7 +20,7 @@ from types import TracebackType
 
 PATIENCE = 180.0  # A guard against a hang, never a measure.
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.02, 2.0
-_PATIENT_PAUSE = 0.5
+_PATIENT_PAUSE = 0.3
 RUNYARD = (sys.executable, "-m", "runyard")
 
 
@@ -39,7 +39,7 @@ def until(
         if now > end:
             told = what if isinstance(what, str) else what()
             raise AssertionError(f"waited {seconds:.0f} s in vain for {told}")
-        patient = min(_PATIENT_PAUSE, (now - first) / 20)
+        patient = min(_PATIENT_PAUSE, (now - first) / 60)
         time.sleep(min(_LONGEST_PAUSE, max(_SHORTEST_PAUSE, patient, 2 * (now - began))))
         began = time.monotonic()
 

@@ -28,7 +28,7 @@ from .ports import reserve_ports
 __all__ = ["ClusterError", "ClusterSpec", "SlurmCluster"]
 
 POLL_SECONDS = 0.1
-PATIENT_SECONDS = 0.5
+PATIENT_SECONDS = 0.3
 # Slurm gives a job that ignores SIGTERM 5 s or more; what is still there then dies anyway.
 STOP_JOBS_SECONDS = 2.0
 JOB_LINES_SHOWN = 60
@@ -165,7 +165,7 @@ class SlurmCluster:
                 raise ClusterError(f"job {job_id} is {seen}, not {wanted}: {records}{said}")
             # To ask is work for two cores as well, where many do.
             now = time.monotonic()
-            patient = min(PATIENT_SECONDS, (now - first) / 20)
+            patient = min(PATIENT_SECONDS, (now - first) / 60)
             time.sleep(max(POLL_SECONDS, patient, 2 * (now - began)))
 
     def cancel_jobs(self, timeout: float = 60) -> None:
