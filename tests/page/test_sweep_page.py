@@ -370,7 +370,7 @@ def is_in_order(page: Page, column: str) -> bool:
     place = next(place for place, head in enumerate(heads) if column in head)
     rows = page.get_by_role("row").all()[1:6]
     texts = [row.get_by_role("gridcell").nth(place).inner_text() for row in rows]
-    numbers = [float(text) for text in texts if text != "–"]
+    numbers = [float(text) for text in texts if text[-1:].isdigit()]
     return len(numbers) == 5 and numbers == sorted(numbers)
 
 
