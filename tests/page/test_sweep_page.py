@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import time
 from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
@@ -155,17 +156,28 @@ def test_a_search_at_its_end_says_so_until_it_is_stopped(yard: Yard, open_page: 
     config = {**SEARCH, "name": "at its end", "run_cap": 200, "parameters": line}
     sweep = yard.sweep(config)
     agent = yard.agent(sweep)
-    for _ in range(55):
+
+    def end_one() -> float:
         held = yard.claim(agent, wait=5)
         goal = {"val_loss": 1 + (held["trial"]["values"]["x"] - 0.3) ** 2}
         yard.log(held["run"], [goal])
         yard.summarise(held["run"], goal)
         yard.end(agent, held)
+        return time.monotonic()
 
     def chance() -> Any:
         return yard.connection.get(f"/api/sweeps/{sweep['key']}")["chance"]
 
-    until(lambda: chance() is not None, "a judgement of the search")
+    ended = [end_one() for _ in range(55)][-1]
+
+    def is_judged() -> bool:
+        # The search judges when nothing else is asked of it: on a busy machine that is seldom.
+        nonlocal ended
+        if time.monotonic() > ended + 3:
+            ended = end_one()
+        return chance() is not None
+
+    until(is_judged, "a judgement of the search")
     for theme, width in (("light", 1440), ("dark", 390)):
         page = sweep_page(yard, open_page, sweep, width=width, color_scheme=theme)
         told = page.get_by_text("Stop? No new setting is likely to beat the best by more than 1 %")
