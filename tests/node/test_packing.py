@@ -168,7 +168,7 @@ def test_its_line_compares_with_what_it_has_measured() -> None:
     work(pack, range(5), 1, 20.0, done)
     work(pack, range(5, 20), 8, 10.0, done)
     work(pack, range(20, 40), 12, 5.0, done)
-    assert "each at 100 % of its speed with 8" in pack.line
+    assert pack.line == "8 at a time (12 did not get more done: each at 50 % of its speed with 8)"
 
 
 def test_memory_bounds_it() -> None:
@@ -205,6 +205,13 @@ def test_programs_that_grow_later_leave_room() -> None:
         pack.look(second, readings, (140 * GIB, 0))
         assert second != 68 or pack.wanted == 16
     assert pack.wanted == 6
+
+
+def test_the_same_line_is_not_said_twice() -> None:
+    """More fit the memory than it had expected: that changes nothing."""
+    curve, use = CURVES["MLP, MPS"]
+    said = simulate(Sweep(curve, 120, use_alone=use, trials=48)).said
+    assert len(said) == len(set(said)), said
 
 
 def test_what_it_does_is_one_line() -> None:

@@ -131,6 +131,7 @@ class Pack:
         self._looked_at: float | None = None
         self._changed_at = 0.0
         self._told: tuple[int, int] | None = None
+        self._said = ""
         if learnt is not None:
             self.learn(learnt)
 
@@ -393,14 +394,16 @@ class Pack:
         """Say what it does, where that is news."""
         levels = self._known()
         near = [level for level in levels if 0.8 < level.count / max(1.0, self._aim) < 1.25]
-        speed = f": {_speed(levels, near[0])}" if near and near[0].count > 1.2 else ""
+        compared = bool(near) and near[0].count > max(1.2, levels[0].count)
+        speed = f": {_speed(levels, near[0])}" if compared else ""
         news = round(2 * math.log2(self._aim)), self._memory.room
         at_work = round(self._aim)
         more = f", {at_work} of them at work" if self.wanted > at_work + 1 else ""
         self.line = f"{self.wanted} at a time{more} ({why}){speed}{self._hint()}"
-        if news != self._told:
-            self._told = news
+        if news != self._told and self.line != self._said:
+            self._said = self.line
             self._report(self.line)
+        self._told = news
 
     def _hint(self) -> str:
         """Where most of the card stays empty, a smaller one would do."""
