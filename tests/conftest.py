@@ -228,10 +228,12 @@ def holder_pids(home: Home) -> list[int]:
 
 def _pids_of(module: str, home: Home) -> list[int]:
     shown = subprocess.run(
-        ["ps", "-ww", "-A", "-o", "pid=,command="], capture_output=True, text=True, check=True
+        ["ps", "-ww", "-A", "-o", "pid=,ppid=,command="], capture_output=True, text=True, check=True
     ).stdout
-    return [
-        int(line.split()[0])
+    found = {
+        int(line.split()[0]): int(line.split()[1])
         for line in shown.splitlines()
         if f"-m {module} " in line and f"--home {home.path} " in f"{line} "
-    ]
+    }
+    # Where a server is about to start a command, that has the server's words for a moment.
+    return [pid for pid, parent in found.items() if parent not in found]

@@ -32,21 +32,22 @@ def ensure(folder: Path, wanted: Sequence[str], install: Callable[[Path], None])
     with folder.with_name(f"{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if _read(stamp) == text and python.exists():
-            _collect_seldom(folder)
+            start_lightly(folder)
             return python
         # Whatever is there without its stamp is half of an installation.
         shutil.rmtree(folder, ignore_errors=True)
         venv.create(folder, symlinks=True, with_pip=False)
         install(python)
-        _collect_seldom(folder)
+        start_lightly(folder)
         stamp.write_text(text)
     return python
 
 
-def _collect_seldom(folder: Path) -> None:
-    """As in the environment that runs the tests: importing is much of what programs do in them."""
+def start_lightly(folder: Path) -> None:
+    """As in the environment that runs the tests; where `LIGHT_STARTS` is set."""
     for packages in folder.glob("lib/python3*/site-packages"):
-        shutil.copy(Path(__file__).with_name("seldom.pth"), packages)
+        for name in ("light_starts.pth", "light_starts.py"):
+            shutil.copy(Path(__file__).with_name(name), packages)
 
 
 def pip_install(python: Path, what: str, words: Sequence[str]) -> None:

@@ -127,6 +127,7 @@ class Yard:
 @pytest.fixture(scope="module")
 def yard(module_home: Home, tmp_path_factory: pytest.TempPathFactory) -> Yard:
     environment = {**os.environ, **stock_client(module_home), "WANDB_PROJECT": "birds"}
+    environment["WANDB_X_SAVE_REQUIREMENTS"] = "true"
     work = tmp_path_factory.mktemp("work")
     programs = [(write_program(work, PROGRAM, "media.py"), "")]
     shared = write_program(work, SHARED, "shared.py")

@@ -25,8 +25,13 @@ pytestmark = pytest.mark.live
 
 
 @pytest.fixture(scope="module")
-def yard(module_home: Home, tmp_path_factory: pytest.TempPathFactory) -> Home:
+def yard(
+    module_home: Home,
+    module_environment: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Home:
     """A state folder with seven runs in one project."""
+    module_environment.setenv("WANDB_X_SAVE_REQUIREMENTS", "true")
     train(module_home, tmp_path_factory.mktemp("training"))
     return module_home
 

@@ -144,8 +144,9 @@ def test_what_a_run_printed_and_its_environment(
 ) -> None:
     (tmp_path / "train.py").write_text("import wandb\nwandb.init()\nprint('a word of it')\n")
     done = run_runyard(
-        "run", "-q", "-P", "printing", "-e", "told", "--", sys.executable, "train.py", cwd=tmp_path
-    )
+        "run", "-q", "-P", "printing", "-e", "told", "--", sys.executable, "train.py", cwd=tmp_path,
+        env={"WANDB_X_SAVE_REQUIREMENTS": "true"},
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     hand = begin("printing", runs=0)
     page = hand.page

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runyard.shapes.runs import Run
+from tests.environments import start_lightly
 from tests.node.terminals import until
 from tests.slurm.cluster import FINAL_STATES
 from tests.slurm.yard import Yard
@@ -32,7 +33,7 @@ def place(folder: Path, example: str, python: Path) -> None:
     venv.create(folder / ".venv", symlinks=True, with_pip=False)
     (site,) = (folder / ".venv").glob("lib/python*/site-packages")
     (shared,) = python.parents[1].glob("lib/python*/site-packages")
-    shutil.copy(shared / "seldom.pth", site)
+    start_lightly(folder / ".venv")
     (site / "shared.pth").write_text(f"{shared}\n{(shared / 'beside.pth').read_text()}")
 
 

@@ -197,7 +197,7 @@ class Client:
         return Program(command, self.folder, self._environment(), longest)
 
     def _environment(self) -> dict[str, str]:
-        ours = ("LANG", "TMPDIR", "SSL_CERT_FILE")
+        ours = ("LANG", "TMPDIR", "SSL_CERT_FILE", "LIGHT_STARTS")
         return {
             **{name: os.environ[name] for name in ours if name in os.environ},
             # Agents start runs with the `python` that they find there.
@@ -211,6 +211,7 @@ class Client:
             "WANDB_DIR": str(self.folder),
             "WANDB_ERROR_REPORTING": "false",
             "WANDB_DISABLE_GIT": "true",
+            "WANDB_X_SAVE_REQUIREMENTS": "true",
             # Its own service may take longer than 30 s to start on a busy machine.
             "WANDB__SERVICE_WAIT": "300",
             # What `runyard run` sets; and samples of the machine within a short run's life.
