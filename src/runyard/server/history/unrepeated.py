@@ -88,8 +88,15 @@ def count_repeated(db: Connection, run: int, first: str) -> int:
     # Who is behind all of them has not gone back a little: it counts otherwise, or begins anew.
     if not 0 < count < len(last_rows):
         return 0
-    is_same = all(last_rows[-count][name] == next_row[name] for name in counters)
-    return count if is_same else 0
+    row = last_rows[-count]
+    is_same = all(row[name] == next_row[name] for name in counters)
+    # A row with other keys is no repetition: an evaluation says of which epoch it is, too.
+    return count if is_same and _names(row) == _names(next_row) else 0
+
+
+def _names(row: dict[str, Any]) -> set[str]:
+    """The keys that the program logged."""
+    return {name for name in row if not name.startswith("_")}
 
 
 def _last_rows(db: Connection, run: int) -> list[dict[str, Any]]:

@@ -175,6 +175,12 @@ def has_logged(client: Row, stream: int) -> bool:
     return client[f"{_NAMES[stream]}_shift"] is not None
 
 
+def last_logged(db: Connection, client: Row, *, after: int) -> Row | None:
+    """The last process before this one that logged, if it came after the one of that number."""
+    where = "kind = 'live' AND history_shift IS NOT NULL AND number > ? AND number < ?"
+    return _newest(db, client["run"], where, after, client["number"])
+
+
 def have_logged(db: Connection, run: int, after: int, stream: int) -> bool:
     """Whether a process did that came after the one of that number."""
     later = (client for client in of_run(db, run) if client["number"] > after)

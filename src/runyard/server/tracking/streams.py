@@ -148,7 +148,7 @@ def _put(
     else:
         more = 0
         if rows and stream == HISTORY and not clients.has_logged(client, stream):
-            more = _fit(db, row, rows[0], now)
+            more = _fit(db, row, client, rows[0], now)
         place = clients.row_number(db, client, stream, start, bool(rows), more)
         put_rows(db, run, stream, place, rows)
         return place
@@ -167,14 +167,15 @@ def _is_of_another(db: Connection, row: Row, client: Row, stream: int) -> bool:
     return 0 < earlier < client["number"] and not clients.have_open(db, row["key"], earlier)
 
 
-def _fit(db: Connection, row: Row, first: str, now: float) -> int:
+def _fit(db: Connection, row: Row, client: Row, first: str, now: float) -> int:
     """A trial goes on, at this row: what does not come again is the run's, what does is not.
 
     How many rows the run has more than its client was told.
     """
     key: int = row["key"]
     # A run that a sweep was told of as tried names it too.
-    if row["sweep"] is None or trials.by_run(db, key) is None:
+    trial = None if row["sweep"] is None else trials.by_run(db, key)
+    if trial is None or not _follows_a_cut(db, trial, client):
         return 0  # Who rewinds a run by hand means it.
     end = count_rows(db, key, HISTORY)
     repeated = count_repeated(db, key, first)
@@ -184,6 +185,15 @@ def _fit(db: Connection, row: Row, first: str, now: float) -> int:
     lines = unrepeated_rows(db, key, first)
     returned_rows.bring_back(db, key, lines)
     return len(lines)
+
+
+def _follows_a_cut(db: Connection, trial: Row, client: Row) -> bool:
+    """Whether a client that logs its first row goes on with what was cut off.
+
+    In one attempt a program may follow another that has ended well: it evaluates what that trained.
+    """
+    before = clients.last_logged(db, client, after=trial["clients"])
+    return bool(trial["attempts"] > 1 if before is None else before["exit_code"] != 0)
 
 
 def _state_after_sync(
