@@ -98,10 +98,13 @@ class LedgerInMemory:
             ended_at=self.now if ended_at is None else ended_at, now=self.now,
         )  # fmt: skip
 
-    def begin_client(self, trial: int) -> None:
+    def begin_client(self, trial: int, key_id: str = "") -> None:
         """The program calls `wandb.init` and goes on where its run is."""
         run = self.run(trial)
-        said = Upsert(id=run["id"], entity="ada", project="birds", user=1, host="n", key=run["key"])
+        said = Upsert(
+            id=run["id"], entity="ada", project="birds", user=1, host="n", key=run["key"],
+            key_id=key_id,
+        )  # fmt: skip
         upsert(self.store, said, self.now)
 
     def post(self, trial: int, post: Post) -> None:

@@ -11,6 +11,7 @@ from runyard.errors import StateError
 from runyard.server.store import migrations
 from runyard.server.store.database import Database
 from runyard.server.store.migrations import STEPS, migrate
+from runyard.server.store.schema import process_tables
 from runyard.version import __version__
 
 
@@ -56,6 +57,21 @@ def test_from_every_earlier_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         schemas.append(_schema(connection))
         connection.close()
     assert all(schema == schemas[0] for schema in schemas)
+
+
+def test_clients_of_before_have_no_key_that_tells_whose_a_post_is(
+    connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        known = STEPS[: STEPS.index(process_tables.CAME_WITH)]
+        earlier.setattr(migrations, "STEPS", known)
+        migrate(connection)
+    connection.execute(
+        "INSERT INTO clients (run, number, kind, began_at, heard_at) VALUES (1, 1, 'live', 0, 0)"
+    )
+    migrate(connection)
+    assert connection.execute("SELECT key_id, late FROM clients").fetchall() == [("", None)]
+    connection.close()
 
 
 def test_a_step_that_fails_leaves_the_old_version_whole(

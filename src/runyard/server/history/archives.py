@@ -8,7 +8,7 @@ keep their numbers wherever they go.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from sqlite3 import Connection
 from typing import Any
 
@@ -289,6 +289,22 @@ def put_end_aside(db: Connection, run: Row, start: int, now: float) -> None:
     gone = [line for _, line in read_rows(db, run["key"], HISTORY, start)]
     put_rows(db, run["key"], stream_of(number, HISTORY), 0, gone)
     cut_rows(db, run["key"], HISTORY, start)
+
+
+def put_late(
+    db: Connection,
+    run: Row,
+    number: int | None,
+    stream: int,
+    start: int,
+    lines: Sequence[str],
+    now: float,
+) -> int:
+    """Put rows aside that come too late to be the run's. The number of their archive, which is
+    begun unless they have one."""
+    number = _begin(db, run, "late", now) if number is None else number
+    put_rows(db, run["key"], stream_of(number, stream), start, lines)
+    return number
 
 
 def is_there(db: Connection, run: int, number: int) -> bool:

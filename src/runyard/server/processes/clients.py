@@ -36,10 +36,11 @@ def begin(
     writer: str = "",
     started_at: float | None = None,
     archive: int | None = None,
+    key_id: str = "",
     now: float,
 ) -> int:
     number = count(db, run) + 1
-    columns = {"run": run, "number": number, "kind": kind, "writer": writer}
+    columns = {"run": run, "number": number, "kind": kind, "writer": writer, "key_id": key_id}
     columns |= {"began_at": now, "started_at": started_at, "heard_at": now, "archive": archive}
     rows = {f"{name}_told": count_rows(db, run, stream) for stream, name in _NAMES.items()}
     sql.insert(db, "clients", columns | rows)
@@ -98,6 +99,33 @@ def is_past(client: Row | None, trial: Row) -> bool:
         return False
     is_settled = trial["state"] != "running" and trial["lost"] is None
     return client["number"] <= trial["clients"] or (is_settled and client["ended_at"] is not None)
+
+
+def of_earlier_attempt(db: Connection, run: int, key_id: str, earlier: int) -> Row | None:
+    """The client of an attempt before the present one that comes with this key.
+
+    None where that is not certain: several processes of an attempt have one key, and so may several
+    attempts. `earlier`: how many clients the run had before its present attempt.
+    """
+    if not key_id or not earlier:
+        return None
+    client = _newest(db, run, "key_id = ?", key_id)
+    if client is None or client["number"] > earlier or client["kind"] != "live":
+        return None
+    where = "number > ? AND kind != 'sync' AND key_id = ''"
+    return None if _newest(db, run, where, earlier) is not None else client
+
+
+def set_late(db: Connection, client: Row, archive: int) -> None:
+    _set(db, client, late=archive)
+
+
+def note_key(db: Connection, run: int, key_id: str, writer: str) -> None:
+    """A client begins that is taken for the newest one: with another key it is a process beside it,
+    and nobody can tell by their keys what is whose."""
+    newest = _newest(db, run, "writer = ?", writer)
+    if newest is not None and newest["key_id"] != key_id:
+        _set(db, newest, key_id="")
 
 
 def count(db: Connection, run: int) -> int:

@@ -60,6 +60,8 @@ STEPS: tuple[str, ...] = (
     sweep_tables.CHANCES,
     run_tables.NAMED,
     run_tables.COUNTED_ALIVE,
+    process_tables.CAME_WITH,
+    sweep_tables.REWOUND,
 )
 
 

@@ -40,7 +40,7 @@ async def go_back(
     were.
     """
     trial = (agent, number, attempt)
-    run = await store.write(agents.run_to_rewind, *trial, time.time())
+    run = await store.write(agents.run_to_rewind, *trial, saved_at, time.time())
     if run is None:
         return None
     if rows:

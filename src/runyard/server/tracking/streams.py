@@ -19,6 +19,7 @@ from runyard.server.runs import runs, states
 from runyard.server.store.sql import Row
 from runyard.server.store.store import Needed
 from runyard.server.sweeps.ledger import leases, trials
+from runyard.server.tracking import late_posts
 
 # Characters of rows: some 20 ms of the writer's time.
 LARGEST_PART = 500_000
@@ -36,6 +37,8 @@ class Post:
     complete: bool = False
     exit_code: int = 0
     writer: str = ""
+    # The id of the key that the client came with.
+    key_id: str = ""
 
     @property
     def size(self) -> int:
@@ -55,7 +58,7 @@ class Post:
                 size += len(line)
                 if size > LARGEST_PART and number > first:
                     part = {stream: (start + first, lines[first:number])}
-                    yield Post(rows=part, writer=self.writer)
+                    yield Post(rows=part, writer=self.writer, key_id=self.key_id)
                     size, first = len(line), number
             rows[stream] = (start + first, lines[first:])
         yield replace(self, rows=rows)
@@ -85,16 +88,21 @@ def record(
     if row is None:
         return None
     key: int = row["key"]
-    client, may_be_sync = clients.speaking(db, row, post.writer, now)
-    places = {
-        stream: _put(db, row, client, may_be_sync, stream, start, rows, now)
-        for stream, (start, rows) in post.rows.items()
-    }
-    put_lines(db, key, clients.output_stream(client), *post.output)
     trial = None if row["sweep"] is None else trials.by_run(db, key)
+    late = None if post.writer else late_posts.sender(db, trial, post.key_id, now)
+    places: dict[int, int | None] = {}
+    if late is None:
+        client, may_be_sync = clients.speaking(db, row, post.writer, now)
+        for stream, (start, rows) in post.rows.items():
+            places[stream] = _put(db, row, client, may_be_sync, stream, start, rows, now)
+    else:
+        client = late.client
+        for stream, (start, rows) in post.rows.items():
+            late_posts.put(db, row, late, stream, start, rows, now)
+    put_lines(db, key, clients.output_stream(client), *post.output)
     is_past = trial is not None and clients.is_past(client, trial)
     columns: dict[str, object] = {"seen_client": 1}
-    if post.summary is not None:
+    if post.summary is not None and (late is None or late.is_last):
         is_one_of_many = client is not None and client["kind"] != "live"
         if is_one_of_many:
             columns["summary"] = _merge_summaries(

@@ -89,18 +89,36 @@ def upsert(
     else:
         created = not run["seen_client"]
         key = run["key"]
-    if message.starts_client:
+    is_late = _is_late(db, key, message, origin)
+    begins = message.starts_client and not is_late
+    if begins:
         columns |= _begin_client(db, key, run, message, origin, now, made)
-    else:
+    elif not is_late:
         clients.note(db, key, origin, message.writer)
     if run is not None and run["seen_client"] and (message.writer or origin.is_sync):
         columns |= _complemented(db, run, columns, message, origin)
     runs.update(db, key, **columns)
     stored = runs.by_key(db, key)
     assert stored is not None
-    if message.starts_client and stored["sweep"] is not None and not origin.is_sync:
+    if begins and stored["sweep"] is not None and not origin.is_sync:
         stored = _hear_trial(db, stored, now)
     return stored, created
+
+
+def _is_late(db: Connection, key: int, message: Upsert, origin: Origin) -> bool:
+    """Whether a client of an earlier attempt of a trial changes something of its run."""
+    if message.writer or origin.is_sync:
+        return False
+    earlier = trials.earlier_clients(db, key)
+    client = clients.of_earlier_attempt(db, key, message.key_id, earlier)
+    if client is None:
+        return False
+    if not message.starts_client:
+        return clients.newest_after(db, key, earlier) is not None
+    # The next attempt may come with the same key.
+    if client["started_at"] is None or origin.started_at is None:
+        return False
+    return clients.is_same_start(client["started_at"], origin.started_at)
 
 
 def _hear_trial(db: Connection, run: Row, now: float) -> Row:
@@ -132,6 +150,7 @@ def _begin_client(
         known = clients.is_known(db, run, kind, message.writer, origin.started_at, earlier=earlier)
         if known:
             clients.note(db, key, origin, message.writer)
+            clients.note_key(db, key, message.key_id, message.writer)
             return columns
     anew = run is not None and not resumes and _begins_anew(run, origin, kind)
     if run is not None and anew and not _is_next_segment(db, run, message, now):
@@ -144,7 +163,14 @@ def _begin_client(
     if origin.branch is not None and not any(isinstance(transfer, Fork) for transfer in made):
         _fork_first(db, key, run, message, origin.branch)
     clients.begin(
-        db, key, kind, writer=message.writer, started_at=origin.started_at, archive=archive, now=now
+        db,
+        key,
+        kind,
+        writer=message.writer,
+        started_at=origin.started_at,
+        archive=archive,
+        key_id=message.key_id,
+        now=now,
     )
     if run is None or run["started_at"] is None:
         columns["started_at"] = now if origin.started_at is None else origin.started_at

@@ -51,7 +51,8 @@ async def file_stream(request: Request) -> Response:
     place = (path["entity"], path["project"], path["run"])
     # It ends the client's stream, on purpose: whoever was put out of a team writes no more.
     must_write(request, caller_of(request), place[0])
-    post = read_post(await read_json(request, LARGEST_BODY), read_writer(request.headers))
+    body = await read_json(request, LARGEST_BODY)
+    post = read_post(body, read_writer(request.headers), caller_of(request).key_id)
     return await _store(tracker, place, post)
 
 
@@ -83,7 +84,7 @@ def post_directly(
     if not tracker.accounts.may_write(caller, place[0]) or read_writer(headers):
         return None
     try:
-        post = read_post(parse_json(body, LARGEST_BODY))
+        post = read_post(parse_json(body, LARGEST_BODY), key_id=caller.key_id)
     except HttpError:
         return None
     return _DirectPost(tracker, place, post)
@@ -155,7 +156,7 @@ def read_writer(headers: Mapping[str, str]) -> str:
     return named[:_LONGEST_WRITER]
 
 
-def read_post(body: Mapping[str, Any], writer: str = "") -> Post:
+def read_post(body: Mapping[str, Any], writer: str = "", key_id: str = "") -> Post:
     """Check and translate the body of a post."""
     rows: dict[int, tuple[int, list[str]]] = {}
     output: tuple[int, list[str]] = (0, [])
@@ -179,6 +180,7 @@ def read_post(body: Mapping[str, Any], writer: str = "") -> Post:
         complete=bool(body.get("complete")),
         exit_code=_read_exit_code(body.get("exitcode")),
         writer=writer,
+        key_id=key_id,
     )
 
 

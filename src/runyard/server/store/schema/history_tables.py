@@ -50,7 +50,7 @@ CREATE TABLE placements (                -- where the rows of one of several wri
 CREATE TABLE archives (                  -- rows that a rewind or a restart took out of a run
     run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
     number INTEGER NOT NULL,             -- its rows are in the streams 2n and 2n + 1
-    reason TEXT NOT NULL,                -- rewound, restarted
+    reason TEXT NOT NULL,                -- rewound, restarted, late
     made_at REAL NOT NULL,
     config TEXT NOT NULL,
     summary TEXT NOT NULL,

@@ -69,3 +69,9 @@ CREATE TABLE lines (
 
 # What rows that came back since it began say of metrics: key → {then, now}, JSON.
 UNHEARD = "ALTER TABLE clients ADD COLUMN unheard TEXT;"
+
+# With which key a client began; '': before this column, or its processes came with several.
+CAME_WITH = """
+ALTER TABLE clients ADD COLUMN key_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE clients ADD COLUMN late INTEGER; -- the archive of what it sent after its attempt
+"""

@@ -142,3 +142,6 @@ ALTER TABLE agents ADD COLUMN packing TEXT;
 CHANCES = """
 ALTER TABLE sweeps ADD COLUMN chance REAL;
 """
+
+# The time of the checkpoint from which its attempt goes on, 0 without one; NULL: it has not said.
+REWOUND = "ALTER TABLE trials ADD COLUMN rewound_to REAL;"

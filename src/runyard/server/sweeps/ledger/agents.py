@@ -222,10 +222,16 @@ def end_attempt(
     return ended
 
 
-def run_to_rewind(db: Connection, agent: int, number: int, attempt: int, now: float) -> int | None:
-    """The run of an attempt that is about to go on, if the agent still has the trial."""
-    _hear(db, agent, now)
-    return run_at_work(db, agent, number, attempt)
+def run_to_rewind(
+    db: Connection, agent: int, number: int, attempt: int, saved_at: float | None, now: float
+) -> int | None:
+    """The run of an attempt that is about to go on from the checkpoint of that time, if the agent
+    still has the trial."""
+    row = _hear(db, agent, now)
+    run = run_at_work(db, agent, number, attempt)
+    if run is not None:
+        trials.update(db, trials.get(db, row["sweep"], number), rewound_to=saved_at or 0.0)
+    return run
 
 
 def run_at_work(db: Connection, agent: int, number: int, attempt: int) -> int | None:

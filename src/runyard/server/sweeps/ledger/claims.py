@@ -257,6 +257,7 @@ def _take(db: Connection, sweep: Row, trial: Row, claim: Claim, until: float, no
         started_at=trial["started_at"] or now,
         ended_at=None,
         exit_code=None,
+        rewound_to=None,
     )
     return int(trial["number"])
 

@@ -33,7 +33,8 @@ def mutations(request: Request) -> Source:
                 row["key"], lambda steps, _times: steps > step, time.time(), keeps_own=False
             )
             await request.tracker.transfer(row["key"], rewind)
-            row = await request.tracker.write(_go_on, row["key"], time.time())
+            key_id = request.caller.key_id
+            row = await request.tracker.write(_go_on, row["key"], key_id, time.time())
         if row is None:
             raise Refusal(f"no run {run[:100]} in {entity}/{project}")
         return {"rewoundRun": await request.tracker.read(upserted_fields, row)}
@@ -41,13 +42,13 @@ def mutations(request: Request) -> Source:
     return {"rewindRun": rewind_run}
 
 
-def _go_on(db: Connection, key: int, now: float) -> Row | None:
+def _go_on(db: Connection, key: int, key_id: str, now: float) -> Row | None:
     """A process goes on from the step that the run was rewound to."""
     row = runs.by_key(db, key)
     if row is None:
         return None
     # Up to 0.19 at least, who rewinds says nothing else before its rows come.
-    clients.begin(db, row["key"], "live", now=now)
+    clients.begin(db, row["key"], "live", key_id=key_id, now=now)
     runs.update(
         db,
         row["key"],
