@@ -157,6 +157,28 @@ def test_an_end_of_an_earlier_attempt_is_not_the_present_ones(
     assert (trial["state"], trial["cause"]) == ("waiting", "node")
 
 
+def test_who_logs_more_has_not_ended(client: Client, tracker: Tracker) -> None:
+    """Both attempts came with one key, so nobody knows which of them has ended."""
+    sweep = create(client, ONE)
+    node = node_of(client, sweep["key"])
+    held = node.agent.claim()
+    node.begin(held)
+    lose_leases(tracker)
+    held = node.agent.claim()
+    node.begin(held)
+    send(node.client, held, 0, rows(range(2)))
+    node.complete(held, 0)
+    running = [{"trial": held["trial"]["number"], "attempt": 2}]
+    assert len(node.agent.say("renew", running=running).json()["over"]) == 1
+    send(node.client, held, 1, rows(range(2))[1:])  # Sent twice: it tells nothing.
+    assert len(node.agent.say("renew", running=running).json()["over"]) == 1
+    send(node.client, held, 2, rows(range(3))[2:])
+    assert node.agent.say("renew", running=running).json()["over"] == []
+    lose_leases(tracker)
+    (trial,) = trials(client, sweep)
+    assert (trial["state"], trial["cause"]) == ("waiting", "node")
+
+
 def test_the_last_rows_of_a_node_that_finished_alone_are_the_runs(
     tracker: Tracker, cut: Cut
 ) -> None:

@@ -175,6 +175,11 @@ def end(db: Connection, client: Row, exit_code: int, now: float) -> None:
     _set(db, client, ended_at=now, exit_code=exit_code)
 
 
+def reopen(db: Connection, client: Row) -> None:
+    """It has not ended, after all."""
+    _set(db, client, ended_at=None, exit_code=None)
+
+
 def exit_code_of(db: Connection, run: int, default: int) -> int:
     """What the newest process that was no sync ended with, if it said so."""
     client = newest_after(db, run, 0)

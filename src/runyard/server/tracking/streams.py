@@ -158,6 +158,9 @@ def _put(
         if rows and stream == HISTORY and not clients.has_logged(client, stream):
             more = _fit(db, row, client, rows[0], now)
         place = clients.row_number(db, client, stream, start, bool(rows), more)
+        goes_on = stream == HISTORY and place + len(rows) > count_rows(db, run, stream)
+        if client["ended_at"] is not None and goes_on and row["sweep"] is not None:
+            clients.reopen(db, client)  # It was another process of the trial that has ended.
         put_rows(db, run, stream, place, rows)
         return place
     return None
