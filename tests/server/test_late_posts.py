@@ -216,6 +216,21 @@ def test_an_agent_that_has_its_trial_again_comes_with_the_same_key(
     assert steps_of_key(tracker, held["run"]["key"]) == list(range(12))
 
 
+def test_a_program_that_names_no_host_is_heard_in_its_agents_second_attempt(
+    client: Client, tracker: Tracker
+) -> None:
+    """With `x_disable_machine_info` it begins no client."""
+    node = node_of(client, create(client, ONE)["key"])
+    held = node.agent.claim()
+    node.begin(held)
+    send(node.client, held, 0, rows(range(4)))
+    node.agent.end(held, exit_code=-9, cause="node")
+    held = node.agent.claim()
+    go_back(node.agent, held, saved_at=T0 + 3.5)
+    send(node.client, held, 4, rows(range(4, 8), T0 + 100))
+    assert steps_of_key(tracker, held["run"]["key"]) == list(range(8))
+
+
 @pytest.mark.parametrize("told", [None, 1_000])
 def test_processes_of_one_attempt_with_several_keys_are_all_heard(
     tracker: Tracker, cut: Cut, told: int | None

@@ -15,7 +15,7 @@ from sqlite3 import Connection
 from runyard.server.history import archives
 from runyard.server.history.history import HISTORY
 from runyard.server.history.merging import Merge
-from runyard.server.processes import clients
+from runyard.server.processes import attempts, clients
 from runyard.server.store.sql import Row
 from runyard.server.store.store import Needed, Slice
 
@@ -44,11 +44,23 @@ def sender(db: Connection, trial: Row | None, key_id: str, now: float) -> Late |
     if client is None:
         return None
     if clients.newest_after(db, trial["run"], earlier) is None:
-        return None if trial["rewound_to"] is None else Late(client, trial["rewound_to"])
+        is_judged = trial["rewound_to"] is not None and not _had_it_before(db, trial)
+        return Late(client, trial["rewound_to"]) if is_judged else None
     # Rows in between would change the numbers of those that its client sends.
     is_over = not clients.have_open(db, trial["run"], earlier)
     is_last = is_over and not clients.have_logged(db, trial["run"], earlier, HISTORY)
     return Late(client, now if is_last else 0.0, is_last)
+
+
+def _had_it_before(db: Connection, trial: Row) -> bool:
+    """Whether the trial's agent had an earlier attempt of it too, with the same key.
+
+    A program that names no host begins no client: its rows could be the present attempt's.
+    """
+    return any(
+        attempt["agent"] == trial["agent"] and attempt["number"] != trial["attempt"]
+        for attempt in attempts.of_run(db, trial["run"])
+    )
 
 
 def put(
