@@ -90,7 +90,11 @@ def retry(request: RetryRequest, notify: Notify) -> Retried | ListRequest:
     named = find(api, words) if words is not None else Named(sweep=find_sweep_to_run(api, None))
     run = named.run
     if run is not None and (request.as_new_run or not _has_failed(api, run)):
-        return once_more(api, run, request.options, request.slots)
+        again = once_more(api, run, request.options, request.slots)
+        (task,) = again.tasks.tasks.values()
+        # Whoever made the run chose the command: it is seen before it runs.
+        notify(Notice(f"run {run['id']} once more: {task.command_line}"))
+        return again
     if request.as_new_run:
         raise UsageError(
             "--new-run is for a run, or a trial of a sweep",
