@@ -34,6 +34,11 @@ def by_run(db: Connection, run: int) -> Row | None:
     return fetch_one(db, "SELECT * FROM trials WHERE run = ?", (run,))
 
 
+def ended_by_run(db: Connection, run: int) -> Row | None:
+    """The trial of a run if it counts among the ends: it is over, or paused."""
+    return fetch_one(db, "SELECT * FROM trials WHERE run = ? AND ended IS NOT NULL", (run,))
+
+
 def earlier_clients(db: Connection, run: int) -> int:
     """How many clients a run had before the attempt that its trial is in; 0 if it is no trial."""
     row = db.execute("SELECT clients FROM trials WHERE run = ?", (run,)).fetchone()
