@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from runyard.server.history.history import HISTORY, read_objects
+from runyard.server.history.history import EVENTS, HISTORY, read_objects
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
-from tests.server.processes import Process
+from tests.server.processes import SYNC, Process
 from tests.server.processes import steps_of as steps_of_run
 from tests.server.sweeping import GRID, Agent, create
 
@@ -384,3 +384,52 @@ def test_a_process_that_ends_without_rows_beside_one_that_logs_changes_nothing(
         1,
         2,
     ], "rows without a step, too"
+
+
+@pytest.mark.parametrize("first", [5, 6])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (0, 1, 0, 1)])
+def test_a_trial_that_records_to_disk_is_synced_without_what_a_rewind_put_aside(
+    client: Client, tracker: Tracker, first: int, order: tuple[int, ...]
+) -> None:
+    agent, held = cut_off(client, [])
+    cut, later = rows(range(10)), rows(range(first, 14), T0 + 100)
+    assert go_back(agent, held, saved_at=T0 + 4.5, rows=cut) is None
+    assert steps_of(tracker, held) == list(range(5))
+    agent.end(held)
+    for number in order:
+        segment = (cut, later)[number]
+        synced = Process(
+            client, held["run"]["id"], features=(SYNC,), started_at=int(T0) + 99 * number
+        )
+        synced.start()
+        synced.post({"wandb-history.jsonl": (0, segment)})
+        synced.finish()
+    assert steps_of(tracker, held) == list(range(14)), "5 is not logged again where 6 is the first"
+
+
+def test_a_sync_of_an_attempt_that_was_rewound_brings_nothing_back(
+    client: Client, tracker: Tracker
+) -> None:
+    system = [json.dumps({"_timestamp": T0 + at, "system.cpu": at}) for at in range(10)]
+    agent, held = cut_off(client, rows(range(10)))
+    run = held["run"]
+    place = f"/files/{run['entity']}/{run['project']}/{run['id']}/file_stream"
+    client.post(place, {"files": {"wandb-events.jsonl": {"offset": 0, "content": system}}})
+    go_back(agent, held, saved_at=T0 + 4.5)
+    Process(client, run["id"], started_at=int(T0) + 99).start()
+    send(client, held, 5, rows(range(5, 14), T0 + 100))
+    agent.end(held)
+    synced = Process(client, run["id"], features=(SYNC,), started_at=int(T0))
+    synced.start()
+    # The rows and events that had never been sent are new.
+    missing = json.dumps({"_timestamp": T0 + 2.5, "system.cpu": 3})
+    synced.post(
+        {"wandb-history.jsonl": (0, rows(range(10))), "wandb-events.jsonl": (0, [*system, missing])}
+    )
+    synced.finish()
+    assert steps_of(tracker, held) == list(range(14))
+    found = tracker._database.read(
+        lambda connection: list(read_objects(connection, run["key"], EVENTS))
+    ).result()
+    times = [row["_timestamp"] - T0 for _, row in found if isinstance(row, dict)]
+    assert times == [0, 1, 2, 2.5, 3, 4]
