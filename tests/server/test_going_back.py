@@ -156,6 +156,31 @@ def test_a_checkpoint_is_progress_where_nothing_is_logged(
     assert (trial["state"], trial["cause"]) == (state, "time")
 
 
+@pytest.mark.parametrize(("saves", "state"), [(20, "waiting"), (0, "failed")])
+def test_a_checkpoint_that_is_further_than_the_last_is_progress_behind_many_rows(
+    client: Client, tracker: Tracker, saves: int, state: str
+) -> None:
+    """The first attempt logged 100 rows behind a checkpoint at 10; the others, 25 behind theirs."""
+    sweep = create(client, {**ONE, "runyard": {"retries": {"node": 2}}})
+    agent = Agent(client, sweep["key"])
+    held = agent.claim()
+    send(client, held, 0, rows(range(100)))
+    trial = agent.end(held, exit_code=-9, cause="node")
+    saved_at, at = T0 + 9.5, 10
+    for turn in range(1, 6):
+        if trial["state"] != "waiting":
+            break
+        held = agent.claim()
+        assert go_back(agent, held, saved_at=saved_at) is None
+        assert steps_of(tracker, held) == list(range(at))
+        since = T0 + 1000 * turn
+        send(client, held, at, rows(range(at, at + 25), since))
+        trial = agent.end(held, exit_code=-9, cause="node")
+        if saves:
+            saved_at, at = since + saves - 0.5, at + saves
+    assert trial["state"] == state
+
+
 def test_a_row_that_was_logged_after_its_checkpoint_comes_back(
     client: Client, tracker: Tracker
 ) -> None:
