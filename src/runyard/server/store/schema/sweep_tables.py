@@ -142,3 +142,8 @@ ALTER TABLE agents ADD COLUMN packing TEXT;
 CHANCES = """
 ALTER TABLE sweeps ADD COLUMN chance REAL;
 """
+
+# How many rows its run had at the furthest of the checkpoints from which it went on.
+KEPT = """
+ALTER TABLE trials ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;
+"""
