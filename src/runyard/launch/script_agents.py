@@ -30,9 +30,19 @@ def one_agent(plan: Plan) -> list[str]:
         'wait "$process"; code=$?',
         "# A signal interrupts the waiting, and the code is then not the agent's.",
         'while kill -0 "$process" 2>/dev/null; do wait "$process"; code=$?; done',
-        'left=""',
+        *_unless_it_says(plan),
         f'[ ! -r "$ended" ] || read -r code left{stays} <"$ended"',
         'rm -f "$ended"',
+    ]
+
+
+def _unless_it_says(plan: Plan) -> list[str]:
+    """What counts for an agent that could not say anything any more."""
+    if not _goes_back(plan):
+        return ['left=""']
+    return [
+        "# One that was killed has left its work to the next link, unless the job was to end.",
+        'left=left; [ "$early" != TERM ] || left=""',
     ]
 
 
@@ -152,7 +162,7 @@ def _wait_to_be_ended(plan: Plan, seconds: str) -> list[str]:
 
 def _again(plan: Plan) -> list[str]:
     """A chain that is one job: back to the queue, if the agent left work behind."""
-    if plan.chain is None or plan.chain.form != "requeue":
+    if plan.chain is None or not _goes_back(plan):
         return []
     last, words = plan.chain.links - 1, plan.words
     return [
@@ -160,3 +170,7 @@ def _again(plan: Plan) -> list[str]:
         f"  {words.requeue}  # The next link.",
         "fi",
     ]
+
+
+def _goes_back(plan: Plan) -> bool:
+    return plan.chain is not None and plan.chain.form == "requeue"
