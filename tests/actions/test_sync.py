@@ -14,6 +14,7 @@ import pytest
 from runyard.actions.tidying import sync
 from runyard.client.owed import Record
 from runyard.home import Discovery, Home, prepare
+from runyard.node.attempt.offline import find_interpreter
 
 # As 0.16 does it: the service is a process of its own, keeps the output, and outlives its client.
 CLIENT = """
@@ -79,6 +80,33 @@ def test_a_program_that_a_record_of_others_names_is_not_run_and_that_is_said(
     assert not (tmp_path / "stolen").exists()
     assert result.state == "synced"
     assert f"the Python that it names, {evil}, was not run: others can write" in result.in_words()
+
+
+def test_a_client_is_not_started_in_the_folder_where_the_command_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There `python -m wandb` would run a `wandb.py` of whoever made that folder."""
+    record = Record(Path("offline-run-1-r1"), "r1", None, None)
+    monkeypatch.chdir(tmp_path)
+    record.folder.mkdir()
+    (tmp_path / "wandb_of_others.py").write_text(f"open({str(tmp_path / 'has_run')!r}, 'w')\n")
+    theirs = [sys.executable, "-m", "wandb_of_others"]
+    ours = [str(_client(tmp_path / "python"))]
+    monkeypatch.setattr(sync, "_clients", lambda _record: [theirs, ours])
+    monkeypatch.setattr(sync, "read_discovery", lambda _home: DISCOVERY)
+    assert sync.sync_record(Home(tmp_path / "state"), record, "key") is None
+    assert record.is_synced
+    assert not (tmp_path / "has_run").exists()
+
+
+def test_a_python_that_a_command_names_from_its_folder_is_noted_with_its_whole_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    monkeypatch.chdir(tmp_path)
+    noted = find_interpreter(["./bin/python", "train.py"], os.environ)
+    assert noted == str(tmp_path / "bin" / "python")
 
 
 def _client(path: Path) -> Path:

@@ -148,7 +148,7 @@ def _send(home: Home, record: Record, key: str, folder: Path) -> str | None:
         }
         environ |= wandb_variables(discovery.url, key, environ)
         environ |= trust_of(home, discovery, environ)
-        words = [*command, "sync", *_OPTIONS, *_whose(record), str(folder)]
+        words = [*command, "sync", *_OPTIONS, *_whose(record), str(folder.absolute())]
         try:
             for _ in range(_STARTS):
                 code, output = _call(words, environ)
@@ -170,11 +170,17 @@ def _send(home: Home, record: Record, key: str, folder: Path) -> str | None:
 def _call(words: Sequence[str], environ: Mapping[str, str]) -> tuple[int, str]:
     """A client's exit code and what it printed.
 
-    No pipe: the service of a client that failed at its start lives on, and would hold it open.
+    No pipe: the service of a client that failed at its start lives on, and would hold it open. In
+    an empty folder: `python -m` takes modules, and wandb its settings, from the one it starts in.
     """
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as empty,
+        tempfile.TemporaryFile() as output,
+        tempfile.TemporaryFile() as errors,
+    ):
         done = subprocess.run(
             words,
+            cwd=empty,
             env=environ,
             stdin=subprocess.DEVNULL,
             stdout=output,
