@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 # As many links in a row as Linux follows, and far more folders than a path has.
@@ -39,6 +40,25 @@ def is_ours_alone(path: Path) -> bool:
             return False
         here = place
     return False
+
+
+def find_marked(folder: Path, mark: str) -> Iterator[Path]:
+    """The folders that hold `mark`: this one, and those above it, the nearest first.
+
+    In a folder above, anybody could leave us commands and keys if all may write there, as in /tmp.
+    Such folders are passed over, and those with a mark of somebody else.
+    """
+    for place in (folder, *folder.parents):
+        try:
+            status = (place / mark).lstat()
+            if place == folder or (is_of_user(status) and not is_open_to_all(place)):
+                yield place
+        except OSError:
+            continue
+
+
+def is_open_to_all(folder: Path) -> bool:
+    return bool(folder.stat().st_mode & stat.S_IWOTH)
 
 
 def is_of_user(status: os.stat_result) -> bool:
