@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from runyard.node.data.cleaning import clean
 from runyard.node.data.local_folder import LocalFolder, left_overs, make_private, sweep
 
 HOLDER = """
@@ -102,6 +103,31 @@ def test_a_base_of_somebody_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "me").symlink_to(elsewhere)
     with pytest.raises(PermissionError, match="somebody else"):
         make_private(str(tmp_path / "me"))
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_nothing_is_removed_behind_a_link_that_has_the_name_of_the_base(
+    tmp_path: Path, dry_run: bool
+) -> None:
+    """Whoever makes that link could have the next job remove the user's own folders."""
+    work = tmp_path / "home" / "thesis"
+    work.mkdir(parents=True)
+    os.utime(work, (1, 1))
+    (tmp_path / "me").symlink_to(tmp_path / "home")
+    assert list(left_overs(str(tmp_path / "me"))) == []
+    assert sweep(str(tmp_path / "me")) == []
+    assert clean(str(tmp_path / "me"), dry_run=dry_run) == {"before": [], "after": [], "held": []}
+    assert work.is_dir()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to somebody else")
+def test_nothing_is_removed_in_somebody_elses_base(tmp_path: Path) -> None:
+    work = tmp_path / "me" / "link"
+    work.mkdir(parents=True)
+    os.utime(work, (1, 1))
+    os.chown(tmp_path / "me", 54321, -1)
+    assert sweep(str(tmp_path / "me")) == []
+    assert work.is_dir()
 
 
 def test_tasks_that_come_and_go_at_once_never_lose_a_held_folder(tmp_path: Path) -> None:

@@ -94,19 +94,33 @@ class LocalFolder:
 def make_private(base: str) -> None:
     """The user's own folder on a disk that all share: refused where it is somebody else's."""
     os.makedirs(base, mode=0o700, exist_ok=True)
-    about = os.lstat(base)
-    if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
+    if not is_own(base):
         raise PermissionError(errno.EACCES, "it belongs to somebody else", base)
     os.chmod(base, 0o700)
 
 
+def is_own(base: str) -> bool:
+    """Whether it is a folder of the user's, and no link: that may lead to their other folders."""
+    try:
+        about = os.lstat(base)
+    except OSError:
+        return False
+    return stat.S_ISDIR(about.st_mode) and about.st_uid == os.getuid()
+
+
+def names_in(base: str) -> list[str]:
+    """What is in it, if it is the user's own."""
+    if not is_own(base):
+        return []
+    try:
+        return sorted(os.listdir(base))
+    except FileNotFoundError:
+        return []
+
+
 def left_overs(base: str) -> Iterator[str]:
     """Folders whose jobs are gone."""
-    try:
-        names = sorted(os.listdir(base))
-    except FileNotFoundError:
-        return
-    for name in names:
+    for name in names_in(base):
         with _unheld(f"{base}/{name}") as is_left:
             if not is_left:
                 continue
