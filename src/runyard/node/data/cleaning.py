@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 
-from runyard.node.data.local_folder import left_overs, names_in, remove_unheld
+from runyard.node.data.local_folder import folders_in, left_overs, remove_unheld
 
 
 def clean(base: str, *, dry_run: bool) -> dict[str, list[str]]:
@@ -17,7 +17,7 @@ def clean(base: str, *, dry_run: bool) -> dict[str, list[str]]:
     if not dry_run:
         for path in before:
             remove_unheld(path)
-    there = [f"{base}/{name}" for name in names_in(base)]
+    there = folders_in(base)
     after = [path for path in before if path in there]
     return {
         "before": before,
