@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runyard.launch.shell_words import quote
+from runyard.launch.shell_words import FOLDER_IS_TAKEN, quote
 
 if TYPE_CHECKING:
     from runyard.launch.plan import Plan
@@ -51,9 +51,11 @@ on_node='
   trap "" USR2 TERM
   case "$RUNYARD_LOCAL" in
     *%N) DISK="${RUNYARD_LOCAL%??}$NODE" ;;
+    ?*) DISK="$RUNYARD_LOCAL" ;;
   esac
   python="$1" start="$5" json="$6"; shift 6
   "$python" -I -S -c "$start" "$json" begin $$ alone || exit 1
+  if TAKEN; then DISK=$("$python" -I -S -c "$start" "$json" where); fi
   "$@" --output 3 3>&1
   code=$?
   "$python" -I -S -c "$start" "$json" end
@@ -65,7 +67,8 @@ def agent_on_each_node(plan: Plan, *, has_log: bool) -> list[str]:
     words = plan.words
     path = quote(f"{plan.logs}/{plan.log_prefix}%j-")
     log = words.node_log.replace("{path}", path) if has_log else ""
-    on_node = _ON_NODE.replace("DISK", words.disk).replace("NODE", words.node)
+    on_node = _ON_NODE.replace("TAKEN", FOLDER_IS_TAKEN)
+    on_node = on_node.replace("DISK", words.disk).replace("NODE", words.node)
     begin, end = _relay(plan)
     return [
         *begin,
