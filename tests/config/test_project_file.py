@@ -404,8 +404,13 @@ def test_a_file_that_anybody_could_have_left_is_not_read(project: Path) -> None:
     (project / "runyard.yaml").write_text("name: theirs\n")
     assert read_project(inside, profile=GENERIC).name == "theirs"
     project.chmod(0o1777)  # As /tmp is.
-    assert read_project(inside, profile=GENERIC).name is None
-    assert read_project(project, profile=GENERIC).name == "theirs"
+    request = read_project(inside, profile=GENERIC)
+    assert request.name is None
+    (warning,) = request.warnings
+    assert warning.startswith(f"{project / 'runyard.yaml'} is not read")
+    assert warning.endswith(f"`cd {project}`")
+    request = read_project(project, profile=GENERIC)
+    assert (request.name, [*request.warnings]) == ("theirs", [])
 
 
 def test_a_repository_that_anybody_could_have_left_is_not_the_project(project: Path) -> None:
