@@ -49,7 +49,6 @@ SMALL = {
     "version": "read as text by the build and by the scripts",
     "grace": "must agree in node/ and launch/",
     "rank_forms": "must agree in config/, node/ and launch/",
-    "save_protocol": "must agree in node/, train/ and actions/",
     "vocabulary": "must agree in server/, client/ and actions/",
     "actions/ending/steering": "the command line and Python steer alike",
     "actions/submitting/last_request": "three commands begin with what the last job asked for",

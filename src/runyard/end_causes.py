@@ -24,8 +24,8 @@ class Cause:
     `follow`: the trial is over (`final`), or it waits, and is the next to begin (`head`: it was cut
     off) or the last (`tail`: it failed, and is tried again). `state`: the trial's, where it is
     over. `counted_as`: under which name of `retries` it is counted; None: it may happen as often as
-    it likes. `forgiven_by_progress`: not counted where the run has more steps than at the last cut.
-    `agent_leaves`: the trial does not begin again on the same agent. `shown_by_code`: the
+    it likes. `forgiven_by_progress`: not counted where the run has more steps than at every cut
+    before. `agent_leaves`: the trial does not begin again on the same agent. `shown_by_code`: the
     exit code says as much.
     """
 

@@ -17,6 +17,10 @@ from pathlib import Path
 
 from runyard.errors import StateError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO
+
 # Where runyard itself is imported from; jobs and agents put it first on their path.
 SOURCE = str(Path(__file__).resolve().parents[1])
 
@@ -260,16 +264,28 @@ def write_whole(path: Path, text: str) -> None:
 
 
 @contextlib.contextmanager
-def written_aside(path: Path) -> Iterator[Path]:
+def written_aside(path: Path) -> Iterator[IO[bytes]]:
     """A temporary file for new content, which is renamed to `path` at the end, so `path` is never
-    half written."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    half written. A file that it replaces gives it its mode."""
+    # Others may be able to write in the folder: a name that nobody can guess, and never a link.
+    aside = path.with_name(f".{path.name}.{os.urandom(8).hex()}.part")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(aside, flags, 0o666)
     try:
-        yield aside
+        with os.fdopen(handle, "wb") as file:
+            _keep_mode(path, handle)
+            yield file
         aside.replace(path)
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
+
+
+def _keep_mode(path: Path, handle: int) -> None:
+    with contextlib.suppress(OSError):
+        before = path.lstat()
+        if stat.S_ISREG(before.st_mode) and before.st_uid == os.geteuid():
+            os.fchmod(handle, stat.S_IMODE(before.st_mode) & 0o777)
 
 
 def _unusable(path: Path, error: OSError) -> StateError:

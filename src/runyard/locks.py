@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
+import stat
 import time
 
 TYPE_CHECKING = False
@@ -88,12 +90,31 @@ class FolderLock:
 
 
 def _local_stand_in(path: Path | str) -> Path:
-    import hashlib
     from pathlib import Path
 
-    name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
-    folder = Path(_STAND_INS) / f"runyard-locks-{os.geteuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.lstat().st_uid != os.geteuid():
-        raise PermissionError(errno.EACCES, "belongs to another user", str(folder))
-    return folder / name
+    name = os.fsencode(path)
+    usual = Path(_STAND_INS) / f"runyard-locks-{os.geteuid()}"
+    # Where another user has taken that name: one that they cannot guess, since they do not see the
+    # number of a file in a private folder. Once it is there, all agree on it.
+    number = Path(path).stat().st_ino
+    other = usual.with_name(f"{usual.name}.{_hash(b'%s:%d' % (name, number))}")
+    for folder in (other,) if _is_own(other) else (usual, other):
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        if _is_own(folder):
+            return folder / _hash(name)
+    raise PermissionError(errno.EACCES, "belongs to another user", str(usual))
+
+
+def _is_own(folder: Path) -> bool:
+    try:
+        about = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
+
+
+def _hash(content: bytes) -> str:
+    import hashlib
+
+    return hashlib.sha256(content).hexdigest()[:16]

@@ -62,6 +62,19 @@ def test_a_mistake_in_the_file_is_a_line_and_no_crash(runyard: RunRunyard, tmp_p
     assert "Traceback" not in done.stderr
 
 
+def test_a_file_above_that_others_can_have_left_is_told_of(
+    runyard: RunRunyard, tmp_path: Path
+) -> None:
+    theirs = tmp_path / "theirs"
+    (theirs / "mine").mkdir(parents=True)
+    (theirs / "runyard.yaml").write_text("command: python theirs.py\n")
+    theirs.chmod(0o1777)
+    done = runyard("doctor", "--json", cwd=theirs / "mine")
+    found = {one["name"]: one for one in json.loads(done.stdout)["findings"]}
+    assert found["runyard.yaml"]["state"] == "skip"
+    assert found["runyard.yaml"]["says"].startswith(f"{theirs}/runyard.yaml is not read")
+
+
 def test_the_doctors_job_is_waited_for_as_long_as_nodes_may_take_to_start(
     state_folder: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -113,3 +113,14 @@ def test_what_is_nothing_is_told(api: Api, yard: dict[str, Any], words: str) -> 
 def test_numbers_are_completed(yard: dict[str, Any]) -> None:
     assert complete_job("40") == ["4021"]
     assert complete_job("") == ["77", "4021"]
+
+
+def test_agents_do_not_go_to_a_new_sweep_that_runyard_did_not_make(api: Api) -> None:
+    """A program's key makes sweeps, as `wandb.sweep()` does; it is not to choose what runs."""
+    strange = api.sweeps.create(GRID, project="birds", name="strange")
+    with pytest.raises(UsageError, match="was not made by runyard") as refused:
+        naming.find_sweep_to_run(api, None)
+    assert refused.value.mend == f"if it is yours, name it: {strange['id']}"
+    assert naming.find_sweep_to_run(api, "strange")["id"] == strange["id"]
+    made = api.sweeps.create(GRID, project="birds", name="other", folder="/here")
+    assert naming.find_sweep_to_run(api, None)["id"] == made["id"]

@@ -28,6 +28,13 @@ def test_inside_a_repository_it_is_the_repositorys(tmp_path: Path) -> None:
     assert project_name(inside) == "thesis"
 
 
+def test_a_repository_that_anybody_could_have_made_gives_no_name(tmp_path: Path) -> None:
+    (tmp_path / "disk" / "mine").mkdir(parents=True)
+    (tmp_path / "disk" / ".git").mkdir()
+    (tmp_path / "disk").chmod(0o1777)
+    assert project_name(tmp_path / "disk" / "mine") == "mine"
+
+
 def test_a_linked_work_tree_is_a_repository_too(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / ".git").write_text("gitdir: elsewhere\n")

@@ -26,6 +26,7 @@ from runyard.home import (
     using,
     write_discovery,
     write_whole,
+    written_aside,
 )
 from tests.conftest import RunRunyard
 
@@ -258,3 +259,49 @@ def test_looking_at_the_server_leaves_nothing_in_a_folder(
         assert runyard("server", "stop", env={"RUNYARD_HOME": str(path)}).returncode == 0
     assert names_in(folder) == []
     assert not (tmp_path / "missing").exists()
+
+
+def written(path: Path, content: bytes = b"new") -> int:
+    with written_aside(path) as file:
+        file.write(content)
+    assert path.read_bytes() == content
+    assert [entry.name for entry in path.parent.iterdir() if "part" in entry.name] == []
+    return mode(path)
+
+
+def test_a_new_file_has_the_umasks_mode_and_another_keeps_its_own(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        assert written(tmp_path / "runs.csv") == 0o640
+        (tmp_path / "runs.csv").chmod(0o600)
+        assert written(tmp_path / "runs.csv") == 0o600
+        (tmp_path / "runs.csv").chmod(0o664)
+        assert written(tmp_path / "runs.csv") == 0o664
+    finally:
+        os.umask(before)
+
+
+def test_what_is_half_written_never_has_the_name(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text("old")
+    with pytest.raises(TypeError), written_aside(tmp_path / "runs.csv") as file:
+        file.writelines([b"half", None])  # type: ignore[list-item]
+    assert [path.name for path in tmp_path.iterdir()] == ["runs.csv"]
+    assert (tmp_path / "runs.csv").read_text() == "old"
+
+
+def test_a_link_that_waits_for_a_file_written_aside_is_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / f".runs.csv.{os.getpid()}.part").symlink_to(victim)
+    with written_aside(tmp_path / "runs.csv") as file:
+        # Who can write the folder finds the name now: what is written goes where it was opened.
+        (aside,) = (path for path in tmp_path.glob(".runs.csv.*.part") if not path.is_symlink())
+        aside.unlink()
+        aside.symlink_to(victim)
+        file.write(b"new")
+    assert victim.read_text() == "mine"
+    (tmp_path / "other.csv").symlink_to(victim)
+    with written_aside(tmp_path / "other.csv") as file:
+        file.write(b"new")
+    assert victim.read_text() == "mine"
+    assert not (tmp_path / "other.csv").is_symlink()

@@ -43,6 +43,18 @@ def test_the_first_place_that_holds_a_key_wins(
     assert find_key(URL, {**environ, "WANDB_API_KEY": A}, project).key == A
 
 
+def test_a_key_that_anybody_could_have_left_above_is_not_taken(
+    environ: dict[str, str], project: Path
+) -> None:
+    (project / "mine").mkdir()
+    save_project_key(project, "theirs", C)
+    assert find_key(URL, environ, project / "mine").key == C
+    project.chmod(0o1777)
+    with pytest.raises(NotFoundError):
+        find_key(URL, environ, project / "mine")
+    assert save_project_key(project / "mine", "work", D).parent == project / "mine"
+
+
 def test_an_empty_place_is_as_good_as_none(
     environ: dict[str, str], project: Path, tmp_path: Path
 ) -> None:

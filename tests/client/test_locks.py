@@ -161,6 +161,28 @@ def test_without_locks_it_holds_for_this_machine(no_locks_in: Path) -> None:
         assert lock.acquire()
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux's /proc")
+@pytest.mark.parametrize("no_locks_in", [errno.ENOSYS], indirect=True)
+def test_a_stand_in_whose_name_another_user_took_has_another_name(
+    no_locks_in: Path, tmp_path: Path
+) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    usual = tmp_path / "local" / f"runyard-locks-{os.geteuid()}"
+    usual.symlink_to(theirs)
+    with FolderLock(no_locks_in / "lock") as one, FolderLock(no_locks_in / "lock") as other:
+        assert one.acquire()
+        assert not other.acquire()
+        assert not FolderLock(no_locks_in / "lock").is_free()
+        usual.unlink()  # The name is free again: the lock is still held.
+        assert not other.acquire()
+        one.release()
+        assert other.acquire()
+    assert list(theirs.iterdir()) == []
+    (folder,) = (tmp_path / "local").iterdir()
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
 def test_where_nothing_can_be_locked_it_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 import pytest
@@ -403,5 +404,45 @@ def test_a_file_that_anybody_could_have_left_is_not_read(project: Path) -> None:
     (project / "runyard.yaml").write_text("name: theirs\n")
     assert read_project(inside, profile=GENERIC).name == "theirs"
     project.chmod(0o1777)  # As /tmp is.
-    assert read_project(inside, profile=GENERIC).name is None
-    assert read_project(project, profile=GENERIC).name == "theirs"
+    request = read_project(inside, profile=GENERIC)
+    assert request.name is None
+    (warning,) = request.warnings
+    assert warning.startswith(f"{project / 'runyard.yaml'} is not read")
+    assert warning.endswith(f"`cd {project}`")
+    request = read_project(project, profile=GENERIC)
+    assert (request.name, [*request.warnings]) == ("theirs", [])
+
+
+def test_a_repository_that_anybody_could_have_left_is_not_the_project(project: Path) -> None:
+    inside = project / "mine" / "src"
+    inside.mkdir(parents=True)
+    (project / ".git").mkdir()
+    (project / "experiment_configuration.txt").write_text("python theirs.py\n")
+    command = read_project(inside, profile=GENERIC, needs_command=True).command
+    assert command == ("python", "theirs.py")
+    project.chmod(0o1777)  # As /tmp and some scratch disks are.
+    request = read_project(inside, profile=GENERIC, needs_command=True)
+    assert (request.folder, request.command) == (inside, None)
+    # The next one above that is the user's counts.
+    (project.parent / ".git").mkdir()
+    assert read_project(inside, profile=GENERIC).folder == project.parent
+
+
+def test_the_folder_of_older_scripts_is_no_way_into_an_open_folder(project: Path) -> None:
+    scripts = project / "hpc_files"
+    scripts.mkdir()
+    assert read_project(scripts, profile=GENERIC).folder == project
+    project.chmod(0o1777)
+    assert read_project(scripts, profile=GENERIC).folder == scripts
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
+@pytest.mark.parametrize("mark", ["runyard.yaml", ".git"])
+def test_a_mark_of_somebody_else_above_the_folder_is_passed_over(project: Path, mark: str) -> None:
+    inside = project / "mine"
+    inside.mkdir()
+    (project / mark).write_text("name: theirs\n")
+    assert read_project(inside, profile=GENERIC).folder == project
+    os.chown(project / mark, 54321, -1)
+    assert read_project(inside, profile=GENERIC).folder == inside
+    assert read_project(project, profile=GENERIC).folder == project

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +16,7 @@ from runyard.cli.watching.job_view import chain_lines
 from runyard.clusters.load import load_profile
 from runyard.clusters.profile import Elasticity, Profile
 from runyard.config.request import Agents
+from runyard.launch import script_agents
 from runyard.launch.plan import Plan
 from runyard.launch.script import script
 from runyard.launch.submitting import Sender, Sheet, follows, parts_of
@@ -110,6 +115,44 @@ def test_by_requeue_one_job_goes_back_as_often_as_it_has_links() -> None:
     for other in (never, over):
         assert other.chain is not None
         assert other.chain.form == "dependency"
+
+
+NAMED = 'while [ "$1" != --ended ]; do shift; done; '
+# What becomes of the agent, and whether the job goes back to the queue at its first link.
+ENDS = {
+    "kill -9 $$": True,
+    "exit 1": True,
+    NAMED + "echo 0 left >$2": True,
+    NAMED + "echo 0 >$2": False,
+    NAMED + "echo 1 >$2": False,
+    "kill -TERM $PPID; kill -9 $$": False,  # Somebody ends the job.
+}
+
+
+@pytest.mark.parametrize("restarts", [0, 3])
+@pytest.mark.parametrize("agent", ENDS)
+def test_by_requeue_an_agent_that_was_killed_leaves_its_work_to_the_next_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: str, restarts: int
+) -> None:
+    made = planned(request(by("requeue"), agents=Agents(chain=4)), trials=1)
+    words = f"bash -c {shlex.quote(agent)} agent"
+    monkeypatch.setattr(script_agents, "_agent_words", lambda _plan: words)
+    end = script_agents.clean_up(made)
+    again = end[next(i for i, line in enumerate(end) if '"$left" = left' in line) :]
+    begin = ['scontrol() { echo "$@"; }', "job=/nowhere"]
+    done = subprocess.run(
+        ["bash", "-c", "\n".join([*begin, *script_agents.one_agent(made), *again])],
+        env={
+            "PATH": os.defpath,
+            "SLURM_TMPDIR": str(tmp_path),
+            "SLURM_JOB_ID": "7",
+            "SLURM_RESTART_COUNT": str(restarts),
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout == ("requeue 7\n" if ENDS[agent] and restarts < 3 else ""), done.stderr
 
 
 def state(over: int, at_work: int, links: int = 6) -> ChainState:

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import pytest
 from runyard.clusters.load import SHIPPED, load_profile
 from runyard.config.check import check
 from runyard.config.request import Agents, Environment, Request, Resources
+from runyard.home import SOURCE
 from runyard.launch.plan import Places
 from runyard.launch.script import Part, renumber, script
 from runyard.schedulers.jobs import Batch
@@ -135,6 +138,43 @@ def test_jobs_of_one_number_in_two_clusters_of_a_machine_have_folders_of_their_o
     ]
     assert said[0] == f"/disk/runyard-{os.getuid()}/1-one-n1"
     assert len(set(said)) == 4, said
+
+
+@pytest.mark.parametrize("is_node", [False, True], ids=["script", "node"])
+def test_where_somebody_took_the_folders_name_the_job_goes_on_in_another(
+    tmp_path: Path, *, is_node: bool
+) -> None:
+    text = script(planned(request(agents=Agents(count=4, form="nodes"))))
+    text = text.replace("/home/kim/venvs/runyard/bin/python", sys.executable)
+    text = text.replace("/home/kim/venvs/runyard/lib", SOURCE)
+    lines = text.splitlines()
+    began = next(turn for turn, line in enumerate(lines) if "RUNYARD_LOCAL=" in line)
+    until = lines.index("fi", began)
+    job = ["job=/nowhere", *lines[began : until + 1]]
+    look = """'echo "$SLURM_TMPDIR"; stat -c %a:%u "$SLURM_TMPDIR"'"""
+    if is_node:  # What each node runs, on one that is not the script's.
+        began, until = lines.index("on_node='"), lines.index('  exit "$code"\'')
+        job += lines[began : until + 1]
+        job.append(f"""SLURMD_NODENAME=n2 sh -c "$on_node" agent "${{steward[@]}}" sh -c {look}""")
+    else:
+        job.append(f"sh -c {look}")
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (tmp_path / f"runyard-{os.getuid()}").symlink_to(theirs)
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(job)],
+        env={"PATH": os.environ["PATH"], "TMPDIR": str(tmp_path), "SLURM_JOB_ID": "1",
+             "SLURM_JOB_NUM_NODES": "1", "SLURMD_NODENAME": "n1"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    folder, mode = done.stdout.splitlines()
+    assert re.fullmatch(
+        rf"{tmp_path}/runyard-{os.getuid()}\.runyard-\w{{16}}/1-here-n{1 + is_node}", folder
+    )
+    assert mode == f"700:{os.getuid()}"
+    assert "is not a folder of yours; the job's own folder is" in done.stderr
+    assert list(theirs.iterdir()) == []
 
 
 def section(text: str, comment: str) -> str:

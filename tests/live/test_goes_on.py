@@ -167,11 +167,17 @@ run.finish()
 # Only one row was logged before the checkpoint.
 DIES_EARLY = DIES.replace("every_steps=4", "every_steps=1").replace("step == 6", "step == 1")
 
+# The newest of two checkpoints is damaged.
+DIES_DAMAGED = DIES.replace("step == 6", "step == 10").replace(
+    "        os.kill",
+    "        os.truncate(state.folder / 'latest' / '_random.tree', 9)\n        os.kill",
+)
+
 
 @pytest.mark.parametrize(
     ("program", "start"),
-    [(DIES, 4), (DIES_EARLY, 1), (DIES_WITHOUT_LIBRARY, 4)],
-    ids=["train", "early", "plain"],
+    [(DIES, 4), (DIES_EARLY, 1), (DIES_DAMAGED, 4), (DIES_WITHOUT_LIBRARY, 4)],
+    ids=["train", "early", "damaged", "plain"],
 )
 def test_rows_that_a_hard_death_kept_from_being_sent_are_brought_in(
     program: str, start: int, runyard: RunRunyard, state_folder: Home, tmp_path: Path

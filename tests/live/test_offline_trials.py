@@ -32,7 +32,8 @@ def test_what_trials_record_is_brought_in_at_the_agents_end(
 ) -> None:
     folder = tmp_path / "project"
     command = [sys.executable, "${program}"]
-    file = write_sweep(folder, LOGS, command=command, parameters={"x": {"values": [2]}})
+    more = {"parameters": {"x": {"values": [2]}}, "metric": {"name": "value", "goal": "maximize"}}
+    file = write_sweep(folder, LOGS, command=command, **more)
     made = json.loads(runyard("sweep", "--no-run", "--json", str(file), cwd=folder).stdout)
     job = folder / "job.json"
     job.write_text(json.dumps({"sweep": made["key"], "folder": str(folder), "offline": True}))
@@ -42,7 +43,7 @@ def test_what_trials_record_is_brought_in_at_the_agents_end(
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     (trial,) = api_of(state_folder).sweeps.trials(made["key"])
-    assert trial["state"] == "finished"
+    assert (trial["state"], trial["value"]) == ("finished", 8)
     assert curves(state_folder, trial["id"])["value"]["values"] == [0, 2, 4, 6, 8]
     assert runyard("sync").stdout == "nothing to bring in\n"
 

@@ -89,6 +89,7 @@ def test_a_trial_that_failed_is_run_once_more_as_a_new_run(
 
     again = run_runyard("retry", failed["id"], "--new-run", cwd=tmp_path, timeout=LONG)
     assert again.returncode == 1, again.stderr
+    assert f"run {failed['id']} once more: echo it broke; exit 4\n" in again.stderr
     made = newest(module_home)
     assert made["id"] != sweep["id"]
     [trial] = trials(made["key"])

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from runyard.node.agent.__main__ import Agent
+from runyard.node.agent.draining import Draining
 from runyard.node.agent.job_file import cancel_links, write_end
 
 
@@ -42,3 +47,29 @@ def test_what_the_jobs_script_is_told_of_the_end(
 ) -> None:
     write_end(str(tmp_path / "ended"), 3, leaves_work=leaves_work, stays=stays)
     assert (tmp_path / "ended").read_text() == f"{line}\n"
+
+
+@pytest.mark.parametrize("terminated", [False, True])
+@pytest.mark.parametrize("for_nothing", [False, True])
+@pytest.mark.parametrize("trouble", [None, "the server answers with 503"])
+def test_an_agent_in_trouble_leaves_its_work_to_the_next_link(
+    trouble: str | None, for_nothing: bool, terminated: bool
+) -> None:
+    """Unless every trial is too long for its job, or somebody wants the job to end."""
+
+    def after(_seconds: float, _call: object) -> None:
+        pass
+
+    work: Any = SimpleNamespace(
+        agent="9", at_work=list, gave_up=False, is_draining=False, leaves_work=False,
+        loop=SimpleNamespace(after=after), end=SimpleNamespace(is_pushed_out=False),
+    )  # fmt: skip
+    draining = Draining(work, is_chained=True)
+    if terminated:
+        draining._on_signal(signal.SIGTERM)
+    if trouble is not None:
+        draining.fail(trouble)
+    agent = SimpleNamespace(_work=work, _draining=draining, is_for_nothing=for_nothing)
+    leaves_work: Any = Agent.leaves_work
+    goes_on = trouble is not None and not for_nothing and not terminated
+    assert leaves_work.fget(agent) is goes_on

@@ -157,6 +157,14 @@ def test_many_runs_are_archived_moved_and_saved_with_a_way_back(page: Page, yard
     page.get_by_role("menuitem", name="Move to another project").click()
     page.get_by_role("textbox", name="Project", exact=True).fill("other")
     page.keyboard.press("Enter")
+    expect(page.locator(".toast", has_text="are at work")).to_be_visible()
+    for name in ("r4", "r5"):
+        place = f"/files/{yard.me()}/wide/{name}/file_stream"
+        yard.connection.post(place, {"complete": True, "exitcode": 0})
+    more.click()
+    page.get_by_role("menuitem", name="Move to another project").click()
+    page.get_by_role("textbox", name="Project", exact=True).fill("other")
+    page.keyboard.press("Enter")
     expect(page.locator(".run-link")).to_have_count(10)
     assert yard.api.run("other/r4")["name"] == "run-4"
     page.locator(".toast", has_text="moved").get_by_role("button", name="Undo").click()

@@ -12,6 +12,7 @@ from runyard.home import Home
 from runyard.server.store.store import give_back
 from runyard.server.tracker import Tracker
 from runyard.server.tracking import trash
+from tests.server import sweeping
 from tests.server.asgi import KEY, Client
 from tests.server.conftest import Upsert
 from tests.server.test_public_api import STREAM, rows, send, upload
@@ -145,12 +146,38 @@ def test_runs_are_moved_to_another_project_together(client: Client, upsert: Upse
         upsert(name=name)
     place = "/api/projects/ada/birds"
     assert client.post(f"{place}/move", {"runs": [1, 2], "to": "a/b"}).status == 400
+    client.post(STREAM.format("run1"), {"complete": True, "exitcode": 0})
+    refused = client.post(f"{place}/move", {"runs": [1, 2], "to": "fish"})
+    assert (refused.status, "is at work" in refused.json()["error"]) == (409, True)
+    # What its client logs is still taken.
+    send(client, "run2", history=(0, rows(0, 1)))
+    assert client.get("/api/run?name=birds/run2").json()["key"] == 2
+    client.post(STREAM.format("run2"), {"complete": True, "exitcode": 0})
     assert client.post(f"{place}/move", {"runs": [1], "to": "fish"}).json()["runs"] == [1]
     upsert(name="run1")
     again = client.post(f"{place}/move", {"runs": [2, 3], "to": "fish"})
     assert (again.status, "run1" in again.json()["error"]) == (409, True)
     assert client.post(f"{place}/stop", {"runs": [2, 3]}).json()["runs"] == [2, 3]
     assert client.get("/api/run?name=fish/run1").json()["key"] == 1
+
+
+def test_a_trial_is_moved_when_it_is_over(client: Client) -> None:
+    """Its next attempt may name the project again, and would make a second run of that id."""
+    sweep = sweeping.create(client)
+    agent = sweeping.Agent(client, sweep["key"])
+    held = agent.claim()
+    sweeping.log(client, held, 0.5)
+    agent.end(held, exit_code=-9, cause="node")
+    key = held["run"]["key"]
+    move = {"runs": [key], "to": "fish"}
+    place = "/api/projects/ada/birds/move"
+    assert client.post(place, move).status == 409
+    held = agent.claim()
+    assert held["run"]["key"] == key
+    assert client.post(place, move).status == 409
+    agent.end(held)
+    assert client.post(place, move).json()["runs"] == [key]
+    assert sweeping.show(client, sweep)["best"]["value"] == 0.5
 
 
 def test_an_upload_for_a_deleted_run_leaves_nothing(

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from runyard.server.history.history import HISTORY, read_objects
+from runyard.server.history.history import EVENTS, HISTORY, read_objects
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
-from tests.server.processes import Process
+from tests.server.processes import SYNC, Process
 from tests.server.processes import steps_of as steps_of_run
 from tests.server.sweeping import GRID, Agent, create
 
@@ -154,6 +154,31 @@ def test_a_checkpoint_is_progress_where_nothing_is_logged(
         trial = answer.json()["trial"]
     assert trial is not None
     assert (trial["state"], trial["cause"]) == (state, "time")
+
+
+@pytest.mark.parametrize(("saves", "state"), [(20, "waiting"), (0, "failed")])
+def test_a_checkpoint_that_is_further_than_the_last_is_progress_behind_many_rows(
+    client: Client, tracker: Tracker, saves: int, state: str
+) -> None:
+    """The first attempt logged 100 rows behind a checkpoint at 10; the others, 25 behind theirs."""
+    sweep = create(client, {**ONE, "runyard": {"retries": {"node": 2}}})
+    agent = Agent(client, sweep["key"])
+    held = agent.claim()
+    send(client, held, 0, rows(range(100)))
+    trial = agent.end(held, exit_code=-9, cause="node")
+    saved_at, at = T0 + 9.5, 10
+    for turn in range(1, 6):
+        if trial["state"] != "waiting":
+            break
+        held = agent.claim()
+        assert go_back(agent, held, saved_at=saved_at) is None
+        assert steps_of(tracker, held) == list(range(at))
+        since = T0 + 1000 * turn
+        send(client, held, at, rows(range(at, at + 25), since))
+        trial = agent.end(held, exit_code=-9, cause="node")
+        if saves:
+            saved_at, at = since + saves - 0.5, at + saves
+    assert trial["state"] == state
 
 
 def test_a_row_that_was_logged_after_its_checkpoint_comes_back(
@@ -384,3 +409,52 @@ def test_a_process_that_ends_without_rows_beside_one_that_logs_changes_nothing(
         1,
         2,
     ], "rows without a step, too"
+
+
+@pytest.mark.parametrize("first", [5, 6])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (0, 1, 0, 1)])
+def test_a_trial_that_records_to_disk_is_synced_without_what_a_rewind_put_aside(
+    client: Client, tracker: Tracker, first: int, order: tuple[int, ...]
+) -> None:
+    agent, held = cut_off(client, [])
+    cut, later = rows(range(10)), rows(range(first, 14), T0 + 100)
+    assert go_back(agent, held, saved_at=T0 + 4.5, rows=cut) is None
+    assert steps_of(tracker, held) == list(range(5))
+    agent.end(held)
+    for number in order:
+        segment = (cut, later)[number]
+        synced = Process(
+            client, held["run"]["id"], features=(SYNC,), started_at=int(T0) + 99 * number
+        )
+        synced.start()
+        synced.post({"wandb-history.jsonl": (0, segment)})
+        synced.finish()
+    assert steps_of(tracker, held) == list(range(14)), "5 is not logged again where 6 is the first"
+
+
+def test_a_sync_of_an_attempt_that_was_rewound_brings_nothing_back(
+    client: Client, tracker: Tracker
+) -> None:
+    system = [json.dumps({"_timestamp": T0 + at, "system.cpu": at}) for at in range(10)]
+    agent, held = cut_off(client, rows(range(10)))
+    run = held["run"]
+    place = f"/files/{run['entity']}/{run['project']}/{run['id']}/file_stream"
+    client.post(place, {"files": {"wandb-events.jsonl": {"offset": 0, "content": system}}})
+    go_back(agent, held, saved_at=T0 + 4.5)
+    Process(client, run["id"], started_at=int(T0) + 99).start()
+    send(client, held, 5, rows(range(5, 14), T0 + 100))
+    agent.end(held)
+    synced = Process(client, run["id"], features=(SYNC,), started_at=int(T0))
+    synced.start()
+    # The rows and events that had never been sent are new.
+    missing = json.dumps({"_timestamp": T0 + 2.5, "system.cpu": 3})
+    synced.post(
+        {"wandb-history.jsonl": (0, rows(range(10))), "wandb-events.jsonl": (0, [*system, missing])}
+    )
+    synced.finish()
+    assert steps_of(tracker, held) == list(range(14))
+    found = tracker._database.read(
+        lambda connection: list(read_objects(connection, run["key"], EVENTS))
+    ).result()
+    times = [row["_timestamp"] - T0 for _, row in found if isinstance(row, dict)]
+    assert times == [0, 1, 2, 2.5, 3, 4]

@@ -21,8 +21,7 @@ from hypothesis import HealthCheck, example, given, note, settings
 from hypothesis import strategies as st
 
 from runyard.server.api import history_api as row_pages
-from runyard.server.history import archives
-from runyard.server.history.history import HISTORY, count_rows
+from runyard.server.history.history import HISTORY, count_rows, stream_of
 from runyard.server.history.reading import rows
 from runyard.server.history.reading.curves import read_all_curves, read_named_curves
 from runyard.server.history.reading.history_keys import read_history_keys
@@ -131,7 +130,7 @@ def check_pages(
 def check_archives(connection: sqlite3.Connection, plain_runs: dict[int, PlainRun]) -> None:
     for run, plain in plain_runs.items():
         for number, gone in enumerate(plain.archives, 1):
-            page = row_pages._page(connection, run, archives.stream_of(number, HISTORY), 0, [])
+            page = row_pages._page(connection, run, stream_of(number, HISTORY), 0, [])
             kept = as_rows(page)
             numbers = [row.pop("_row") for row in kept]
             # What is put aside may keep the numbers that it had in its run.

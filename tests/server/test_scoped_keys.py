@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import secrets
 import time
 from typing import Any
 
@@ -182,6 +184,50 @@ def test_with_a_programs_key_no_sweep_runs_another_program(ada: Person, shell: P
         refused = shell.ask(MAKE_SWEEP, id=sweep, config=other)
         assert "program stays" in refused["errors"][0]["message"]
     assert "errors" not in ada.ask(MAKE_SWEEP, id=sweep, config=more.replace("t.py", "new.py"))
+
+
+def test_with_a_programs_key_no_trial_has_words_of_its_own(ada: Person, shell: Person) -> None:
+    """Values are put into the words of a command; whoever finds a key must not write those."""
+    config = """
+        method: random
+        controller: {type: local}
+        command: [bash, -c, "python ${place}/train.py --lr=${lr}"]
+        parameters:
+          lr: {min: 0.1, max: 1.0}
+          place: {values: [here, there]}
+          net: {parameters: {kind: {value: mlp}, width: {values: [8, 16]}}}
+    """
+    sweep = ada.ask(MAKE_SWEEP, config=config)["data"]["upsertSweep"]["sweep"]["id"]
+    good = {"lr": 0.25, "place": "there", "net": {"kind": "mlp", "width": 64}}
+    for strange in (
+        {"place": "/tmp/evil"},
+        {"lr": "$(id)"},
+        {"path": 1},
+        {"net": {"kind": "; id"}},
+        {"net": {"+x._target_=os.system": 1}},
+        {"place": ["here", {"there": "; id"}]},
+    ):
+        refused = shell.ask(MAKE_SWEEP, id=sweep, controller=_schedule({**good, **strange}))
+        assert "not among the sweep's parameters and values" in refused["errors"][0]["message"]
+    assert "errors" not in shell.ask(MAKE_SWEEP, id=sweep, controller=_schedule(good))
+    own = _schedule({**good, "place": "elsewhere"})
+    assert "errors" not in ada.ask(MAKE_SWEEP, id=sweep, controller=own)
+
+    more = ada.ask(MAKE_SWEEP, config=config)["data"]["upsertSweep"]["sweep"]["id"]
+    for other in (
+        config.replace("[here, there]", "[here, there, '; id']"),
+        config.replace("value: mlp", "value: '; id'"),
+        config.replace("lr: {", "rate: {value: 1}\n          lr: {"),
+    ):
+        refused = shell.ask(MAKE_SWEEP, id=more, config=other)
+        assert "is not in the sweep's file" in refused["errors"][0]["message"]
+    wider = config.replace("max: 1.0", "max: 2.0").replace("[here, there]", "[here]")
+    assert "errors" not in shell.ask(MAKE_SWEEP, id=more, config=wider)
+
+
+def _schedule(settings: dict[str, Any]) -> str:
+    args = {name: {"value": value} for name, value in settings.items()}
+    return json.dumps({"schedule": [{"id": secrets.token_hex(4), "data": {"args": args}}]})
 
 
 def test_keys_say_what_they_are(ada: Person, bob: Person) -> None:

@@ -230,6 +230,9 @@ def test_a_key_for_runs_suggests_values_but_no_command_lines(client: Client, ada
     config = json.dumps({"lr": {"value": 1}})
     answer = shell.ask(ENQUEUE, id=values["id"], config=config)["data"]["enqueueSweepRun"]
     assert state_of(client, answer["id"]) == "pending"
+    strange = json.dumps({"lr": {"value": "$(id)"}})
+    refused = shell.ask(ENQUEUE, id=values["id"], config=strange)["errors"][0]["message"]
+    assert '"$(id)" is not among the sweep\'s parameters and values' in refused
     tasks = [{"name": "one", "command_line": "true"}, {"name": "two", "command_line": "false"}]
     listed = {
         "method": "grid",

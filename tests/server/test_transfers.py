@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from runyard.server.history import archives, pieces
 from runyard.server.history.archives import PutAside, Restart, Restore, Rewind
 from runyard.server.history.forks import Fork
-from runyard.server.history.history import HISTORY, put_rows, read_objects
+from runyard.server.history.history import HISTORY, put_rows, read_objects, stream_of
 from runyard.server.history.joining import Join, join_batches
 from runyard.server.history.merging import Merge
 from runyard.server.store.database import Database
@@ -118,7 +118,7 @@ def test_what_a_rewind_takes_out_is_in_archives(
         kept = [row for row in rows if row["_step"] <= last]
         everything = stored(connection, run)
         for archive in archives.of_run(connection, run):
-            everything += stored(connection, run, archives.stream_of(archive["number"], HISTORY))
+            everything += stored(connection, run, stream_of(archive["number"], HISTORY))
         assert sorted(map(json.dumps, everything)) == sorted(map(json.dumps, rows))
         carry_out(connection, Rewind(run, after(last), 2.0, keeps_own=False))
         assert stored(connection, run) == kept
@@ -190,6 +190,40 @@ def test_an_archive_comes_back(
     in_empty_run(store, check)
 
 
+def test_an_archive_comes_back_whole_though_a_rewind_put_some_of_it_aside(store: Database) -> None:
+    """A trial's row that came back after a rewind is in the run and in the rewind's archive."""
+
+    def check(connection: sqlite3.Connection, run: int) -> None:
+        put_rows(connection, run, HISTORY, 0, lines_of(rows_of(range(10))))
+        carry_out(connection, Rewind(run, after(4), 1.0, keeps_own=False))
+        put_rows(connection, run, HISTORY, 5, lines_of(rows_of([5])))
+        restart = Restart(run, 2.0)
+        carry_out(connection, restart)
+        put_rows(connection, run, HISTORY, 0, lines_of(rows_of([20])))
+        assert restart.number is not None
+        carry_out(connection, Restore(run, restart.number))
+        assert stored(connection, run) == rows_of([*range(6), 20])
+
+    in_empty_run(store, check)
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps, cuts, st.integers(-1, 60), st.integers(0, 8))
+def test_a_merge_knows_what_a_rewind_put_aside(
+    store: Database, steps: list[int], cuts: list[int], last: int, slices: int
+) -> None:
+    def check(connection: sqlite3.Connection, run: int) -> None:
+        rows = rows_of(sorted(set(steps)))
+        fill(connection, run, rows, [min(cut, len(rows)) for cut in cuts])
+        carry_out(connection, Rewind(run, after(last), 2.0, keeps_own=False))
+        partly(connection, Merge(run, HISTORY, lines_of(rows)), slices)
+        carry_out(connection, Merge(run, HISTORY, lines_of([*rows, *rows_of([99])])))
+        kept = [row for row in rows if row["_step"] <= last]
+        assert stored(connection, run) == [*kept, *rows_of([99])]
+
+    in_empty_run(store, check)
+
+
 def test_rows_that_say_nothing_keep_their_numbers(store: Database) -> None:
     """A line that is no object, or has neither step nor time, is a row all the same."""
 
@@ -217,7 +251,7 @@ def test_a_post_between_plan_and_slice_has_it_planned_again(database: Database) 
     rewind.restart()
     database.write(lambda c: carry_out(c, rewind)).result()
     assert database.read(lambda c: stored(c, key)).result() == rows[:5]
-    kept = database.read(lambda c: stored(c, key, archives.stream_of(1, HISTORY))).result()
+    kept = database.read(lambda c: stored(c, key, stream_of(1, HISTORY))).result()
     assert kept == rows_of(range(5, 12))
 
 

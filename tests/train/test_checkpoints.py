@@ -209,6 +209,89 @@ def test_a_run_that_starts_anew_is_not_lost_among_older_ones(tmp_path: Path) -> 
     assert [entry.step for entry in folders.saved(tmp_path)] == [2]
 
 
+def as_attempt(number: int, monkeypatch: pytest.MonkeyPatch, run: str = "r1") -> None:
+    monkeypatch.setenv("RUNYARD_ATTEMPT", str(number))
+    monkeypatch.setenv("WANDB_RUN_ID", run)
+
+
+def test_an_attempt_that_is_heard_again_destroys_nothing_of_a_later_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its node was cut off, or it was suspended, while the run went on elsewhere."""
+    as_attempt(1, monkeypatch)
+    first = train.Checkpoint(folder=tmp_path, x=1)
+    first.resume()
+    first.save(5)
+    as_attempt(2, monkeypatch)
+    second = train.Checkpoint(folder=tmp_path, x=1)
+    assert second.resume() == 5
+    as_attempt(1, monkeypatch)
+    with pytest.raises(SystemExit) as before_a_save:
+        first.save(6)
+    as_attempt(2, monkeypatch)
+    second.save(50)
+    second.save(60)
+    as_attempt(1, monkeypatch)
+    with pytest.raises(SystemExit) as after_saves:
+        first.save(7)
+    with pytest.raises(SystemExit):
+        train.Checkpoint(folder=tmp_path, x=1).resume()  # It had not come to that yet.
+    # The code 75 would have it started again.
+    assert before_a_save.value.code == after_saves.value.code == 1
+    assert "attempt 2 has gone on with the run meanwhile" in capfd.readouterr().err
+    assert [entry.step for entry in folders.saved(tmp_path)] == [50, 60]
+
+    as_attempt(3, monkeypatch)
+    third = train.Checkpoint(folder=tmp_path, x=1)
+    assert third.resume() == 60
+    third.save(70)
+    assert [entry.step for entry in folders.saved(tmp_path)] == [60, 70]
+
+
+def test_an_attempt_that_was_suspended_in_a_save_destroys_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow(Notes):
+        """While it is written, the run goes on elsewhere."""
+
+        def save(self, folder: Path) -> None:
+            super().save(folder)
+            as_attempt(2, monkeypatch)
+            second = train.Checkpoint(folder=tmp_path, every_steps=1)
+            for step in (50, 60):
+                second.save(step)
+            as_attempt(1, monkeypatch)
+
+    as_attempt(1, monkeypatch)
+    with pytest.raises(SystemExit):
+        train.Checkpoint(folder=tmp_path, notes=Slow("late")).save(6)
+    assert [entry.step for entry in folders.saved(tmp_path)] == [50, 60]
+
+
+def test_a_later_attempts_checkpoints_are_not_tidied_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_attempt(2, monkeypatch)
+    state = train.Checkpoint(folder=tmp_path, keep=9)
+    for step in (50, 60, 70):
+        state.save(step)
+    as_attempt(1, monkeypatch)
+    folders.tidy(tmp_path, 1, None)
+    assert [entry.step for entry in folders.saved(tmp_path)] == [50, 60, 70]
+
+
+def test_another_runs_attempts_and_none_are_not_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new run in the folder of an older one; a program without runyard."""
+    as_attempt(3, monkeypatch)
+    train.Checkpoint(folder=tmp_path).save(1)
+    as_attempt(1, monkeypatch, run="r2")
+    assert train.Checkpoint(folder=tmp_path).save(2)
+    monkeypatch.delenv("RUNYARD_ATTEMPT")
+    assert train.Checkpoint(folder=tmp_path).save(3)
+
+
 FULL_DISK = """
 import resource, sys
 import numpy as np

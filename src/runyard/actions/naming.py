@@ -110,6 +110,19 @@ def find_sweep(api: Api, words: str | None) -> Sweep:
         raise
 
 
+def find_sweep_to_run(api: Api, words: str | None) -> Sweep:
+    """The same, for what runs its command. The newest alone could be a stranger's: whoever finds
+    a program's key makes one through W&B's interface; those have no folder."""
+    sweep = find_sweep(api, words)
+    if words is None and sweep["folder"] is None:
+        raise UsageError(
+            f"the newest sweep, {sweep['id']} ({sweep['name']}), was not made by runyard, "
+            "but by a client of W&B",
+            mend=f"if it is yours, name it: {sweep['id']}",
+        )
+    return sweep
+
+
 def find_run_or_sweep(api: Api, words: str | None) -> Named:
     """A run, or the sweep of that name where there is no such run."""
     try:

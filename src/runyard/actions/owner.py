@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runyard.actions.tracking import ProjectOptions, tracking_of
+from runyard.file_trust import find_marked
 from runyard.vocabulary import LONGEST_NAME, NOT_IN_PROJECTS
 
 
@@ -37,7 +38,7 @@ def find_owner(
 
 def project_name(folder: Path) -> str:
     """The folder's name, or that of the repository it is in, without what projects may not hold."""
-    root = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
+    root = next(find_marked(folder, ".git"), folder)
     name = root.name.translate(dict.fromkeys(map(ord, NOT_IN_PROJECTS), "-"))
     return name[:LONGEST_NAME] or "uncategorized"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from runyard.actions.connect import open_server
 from runyard.actions.events import Notice, Notify
-from runyard.actions.naming import Named, find, find_sweep
+from runyard.actions.naming import Named, find, find_sweep_to_run
 from runyard.actions.once_more import once_more
 from runyard.actions.submitting.last_request import KEPT, with_last_request
 from runyard.actions.submitting.submission import ClusterOptions, Outcome, submit_for
@@ -87,10 +87,14 @@ def retry(request: RetryRequest, notify: Notify) -> Retried | ListRequest:
     its command as a list of one, which the caller starts or submits."""
     api = open_server(notify)
     words = request.what
-    named = find(api, words) if words is not None else Named(sweep=find_sweep(api, None))
+    named = find(api, words) if words is not None else Named(sweep=find_sweep_to_run(api, None))
     run = named.run
     if run is not None and (request.as_new_run or not _has_failed(api, run)):
-        return once_more(api, run, request.options, request.slots)
+        again = once_more(api, run, request.options, request.slots)
+        (task,) = again.tasks.tasks.values()
+        # Whoever made the run chose the command: it is seen before it runs.
+        notify(Notice(f"run {run['id']} once more: {task.command_line}"))
+        return again
     if request.as_new_run:
         raise UsageError(
             "--new-run is for a run, or a trial of a sweep",

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runyard.errors import NotFoundError, StateError, UsageError
+from runyard.file_trust import find_marked
 from runyard.home import write_whole
 
 CREDENTIALS = "wandb_credentials.txt"
@@ -87,8 +88,7 @@ def netrc_key(path: Path, machine: str) -> str | None:
 
 def project_keys(folder: Path) -> Path:
     """Where a project keeps its keys: beside its `.git`, or in the folder itself."""
-    root = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
-    return root / PROJECT_KEYS
+    return next(find_marked(folder, ".git"), folder) / PROJECT_KEYS
 
 
 def save_project_key(folder: Path, account: str, key: str) -> Path:

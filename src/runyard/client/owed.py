@@ -2,6 +2,9 @@
 
 A note in the run's folder says whose run it is, whether its program still runs, and which Python
 has wandb. `wandb sync` itself marks what it has sent, with a file of its own beside the record.
+
+A record can be anybody's: the Python that it names is run only if nobody else can have written
+the name or the program.
 """
 
 from __future__ import annotations
@@ -10,11 +13,13 @@ import contextlib
 import json
 import os
 import socket
+import stat
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
+from runyard.file_trust import is_ours_alone
 from runyard.home import Home, write_whole
 
 _NOTE = "owed.json"
@@ -46,13 +51,25 @@ class Owed:
 
 
 @dataclass(frozen=True)
+class NamedPython:
+    """The Python that a record names. `refusal`: why it is not run."""
+
+    path: str
+    refusal: str | None = None
+
+
+@dataclass(frozen=True)
 class Record:
-    """What a client recorded of one run: the folder that `wandb sync` takes."""
+    """What a client recorded of one run: the folder that `wandb sync` takes.
+
+    `in_state_folder`: it is among the state folder's own runs, where only its owner can write.
+    """
 
     folder: Path
     run: str
     note: Owed | None
     notes_folder: Path | None
+    in_state_folder: bool = False
 
     @property
     def is_synced(self) -> bool:
@@ -72,13 +89,32 @@ class Record:
 
     @property
     def python(self) -> str | None:
+        """The Python that wrote it, if it may be run."""
+        named = self.named_python
+        return named.path if named is not None and named.refusal is None else None
+
+    @property
+    def named_python(self) -> NamedPython | None:
         """The Python that wrote it, by the client's own word or by the command's looks."""
         for path in self.folder.rglob("wandb-metadata.json"):
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 executable = json.loads(path.read_text()).get("executable")
                 if isinstance(executable, str) and Path(executable).exists():
-                    return executable
-        return self.note.python if self.note else None
+                    return NamedPython(executable, self._refusal(path, executable))
+        if self.note is None or self.note.python is None or self.notes_folder is None:
+            return None
+        named = str(self.note.python)
+        return NamedPython(named, self._refusal(self.notes_folder / _NOTE, named))
+
+    def _refusal(self, file: Path, executable: str) -> str | None:
+        """Why the program that this file names is not run."""
+        if self.in_state_folder:
+            return None if _is_own_file(file) else f"{file} is not a file of yours"
+        if not is_ours_alone(file):
+            return f"others can write {file}"
+        if not is_ours_alone(Path(executable)):
+            return f"others can write {executable}"
+        return None
 
     def mark_synced(self) -> None:
         if self.note is not None and self.notes_folder is not None:
@@ -102,23 +138,33 @@ def read_owed(folder: Path) -> Owed | None:
 def find_records(home: Home, paths: Iterable[Path] = ()) -> Iterator[Record]:
     """Records in the state folder that are owed, synced or not; and all in these folders."""
     with contextlib.suppress(OSError):
+        closed = home.path.resolve()
         for folder in sorted(home.runs.iterdir()):
             note = read_owed(folder)
-            yield from _records_in(folder, note, online=note is not None and note.online)
+            online = note is not None and note.online
+            # A link may lead to a disk where others can write.
+            is_inside = folder.resolve().is_relative_to(closed)
+            yield from _records_in(folder, note, online=online, in_state_folder=is_inside)
     for path in paths:
         yield from _records_in(path, read_owed(path), online=True)
 
 
-def _records_in(folder: Path, note: Owed | None, *, online: bool) -> Iterator[Record]:
+def _records_in(
+    folder: Path, note: Owed | None, *, online: bool, in_state_folder: bool = False
+) -> Iterator[Record]:
     for path in sorted({*folder.glob("*.wandb"), *folder.glob("*run-*/*.wandb"),
                         *folder.glob("wandb/*run-*/*.wandb")}):  # fmt: skip
         # `latest-run` and its like are links to one of the others.
         if path.parent.is_symlink() and path.parent != folder:
             continue
         if online or path.parent.name.startswith("offline-run-"):
-            yield Record(
-                path.parent, path.stem.removeprefix("run-"), note, folder if note else None
-            )
+            run = path.stem.removeprefix("run-")
+            yield Record(path.parent, run, note, folder if note else None, in_state_folder)
+
+
+def _is_own_file(path: Path) -> bool:
+    status = path.lstat()
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
 
 
 def _lives(pid: int) -> bool:

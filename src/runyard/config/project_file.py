@@ -23,6 +23,7 @@ from runyard.config.project_text import (
     ONE_OF,
     SCRIPTS_FOLDER,
     ProjectText,
+    find_passed_over,
     find_project_file,
     find_root,
     for_cluster,
@@ -65,7 +66,7 @@ def read_project(
         chosen = _changed_profile(chosen.name, data["profile"], changed)
     read = read_record(ClusterFile, Fields(data, (), Findings()))  # Checked when it was read.
     read, origins, warnings = _with_flags(read, origins, flags)
-    warnings += _unknown_clusters(file, chosen.name)
+    warnings += [*_unknown_clusters(file, chosen.name), *_passed_over(file, folder)]
     read = fill_in(read, origins, environ)
     root = file.folder or find_root(folder)
     if needs_command and not (read.command or read.command_file or read.sweep):
@@ -126,6 +127,17 @@ def _as_workers(request: Request) -> Request:
 def _cluster_name(file: ProjectText, flags: Flags, environ: Mapping[str, str]) -> str:
     named = flags["cluster"] or file.data.get("cluster")
     return str(named) if named else recognise(this_place(environ)).name
+
+
+def _passed_over(file: ProjectText, folder: Path) -> list[str]:
+    """A colleague's file is a project's, too: who wants theirs is told how."""
+    path = None if file.folder else find_passed_over(folder)
+    if path is None:
+        return []
+    return [
+        f"{path} is not read, since it is somebody else's, or all can write there: if you trust "
+        f"it, `cd {path.parent}`"
+    ]
 
 
 def _unknown_clusters(file: ProjectText, chosen: str) -> list[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from runyard.config.project_shape import ProjectFile
+from runyard.file_trust import find_marked, is_open_to_all
 from runyard.reading.documents import Document
 from runyard.reading.fields import Fields
 from runyard.reading.files import read_mapping, refusal
@@ -90,24 +90,24 @@ def _shown(path: Path) -> str:
 
 def find_project_file(folder: Path) -> Path | None:
     """The file in a folder or in the nearest one above it."""
+    paths = (place / FILE_NAME for place in find_marked(folder.resolve(), FILE_NAME))
+    return next((path for path in paths if path.is_file()), None)
+
+
+def find_passed_over(folder: Path) -> Path | None:
+    """Where `find_project_file` finds none: a file above that others can have left."""
     here = folder.resolve()
-    for place in (here, *here.parents):
-        if (place / FILE_NAME).is_file() and (place == here or not _is_open_to_all(place)):
-            return place / FILE_NAME
-    return None
-
-
-def _is_open_to_all(folder: Path) -> bool:
-    """In a folder that all may write, such as /tmp, anybody could leave us commands."""
-    return bool(folder.stat().st_mode & stat.S_IWOTH)
+    return next(
+        (place / FILE_NAME for place in here.parents if (place / FILE_NAME).is_file()), None
+    )
 
 
 def find_root(folder: Path) -> Path:
     """The project's root where there is no file: the repository, or the folder itself. Older submit
     scripts lie in a folder of their own inside the project."""
     here = folder.resolve()
-    usual = here.parent if here.name == SCRIPTS_FOLDER else here
-    return next((place for place in (here, *here.parents) if (place / ".git").exists()), usual)
+    is_inside = here.name == SCRIPTS_FOLDER and not is_open_to_all(here.parent)
+    return next(find_marked(here, ".git"), here.parent if is_inside else here)
 
 
 def read_project_text(path: Path | None) -> ProjectText:

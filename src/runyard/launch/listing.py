@@ -8,6 +8,8 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from runyard.file_trust import find_marked
+
 # A larger file is no source.
 LARGEST_CODE = 10_000_000
 _MOST_LINKS = 2_000
@@ -81,7 +83,7 @@ class _SortedOut:
 
 
 def _by_git(root: Path) -> Listing | None:
-    if not any((folder / ".git").exists() for folder in (root, *root.parents)):
+    if not any(find_marked(root, ".git")):
         return None
     tracked = _git(root, "ls-files", "-z", "--cached")
     new = _git(root, "ls-files", "-z", "--others", "--exclude-standard")

@@ -19,7 +19,7 @@ from runyard.launch.script_agents import (
     one_agent,
     start,
 )
-from runyard.launch.shell_words import expandable, module_lines, quote
+from runyard.launch.shell_words import FOLDER_IS_TAKEN, expandable, module_lines, quote
 from runyard.schedulers.header_request import ScriptPlace
 from runyard.version import __version__
 
@@ -215,6 +215,9 @@ def _local_folder(plan: Plan, how: str) -> list[str]:
         *lines,
         f'steward=({start(plan, "data.steward")} "$job/job.json")',
         f'{only}"${{steward[@]}}" begin $${how} || exit 1  # Makes the folder, brings the data.',
+        f"if {FOLDER_IS_TAKEN}; then",
+        f'  export {disk}="$("${{steward[@]}}" where)"  # Somebody else has taken the usual name.',
+        "fi",
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runyard.launch.shell_words import quote
+from runyard.launch.shell_words import FOLDER_IS_TAKEN, quote
 
 if TYPE_CHECKING:
     from runyard.launch.plan import Plan
@@ -30,9 +30,19 @@ def one_agent(plan: Plan) -> list[str]:
         'wait "$process"; code=$?',
         "# A signal interrupts the waiting, and the code is then not the agent's.",
         'while kill -0 "$process" 2>/dev/null; do wait "$process"; code=$?; done',
-        'left=""',
+        *_unless_it_says(plan),
         f'[ ! -r "$ended" ] || read -r code left{stays} <"$ended"',
         'rm -f "$ended"',
+    ]
+
+
+def _unless_it_says(plan: Plan) -> list[str]:
+    """What counts for an agent that could not say anything any more."""
+    if not _goes_back(plan):
+        return ['left=""']
+    return [
+        "# One that was killed has left its work to the next link, unless the job was to end.",
+        'left=left; [ "$early" != TERM ] || left=""',
     ]
 
 
@@ -41,9 +51,11 @@ on_node='
   trap "" USR2 TERM
   case "$RUNYARD_LOCAL" in
     *%N) DISK="${RUNYARD_LOCAL%??}$NODE" ;;
+    ?*) DISK="$RUNYARD_LOCAL" ;;
   esac
   python="$1" start="$5" json="$6"; shift 6
   "$python" -I -S -c "$start" "$json" begin $$ alone || exit 1
+  if TAKEN; then DISK=$("$python" -I -S -c "$start" "$json" where); fi
   "$@" --output 3 3>&1
   code=$?
   "$python" -I -S -c "$start" "$json" end
@@ -55,7 +67,8 @@ def agent_on_each_node(plan: Plan, *, has_log: bool) -> list[str]:
     words = plan.words
     path = quote(f"{plan.logs}/{plan.log_prefix}%j-")
     log = words.node_log.replace("{path}", path) if has_log else ""
-    on_node = _ON_NODE.replace("DISK", words.disk).replace("NODE", words.node)
+    on_node = _ON_NODE.replace("TAKEN", FOLDER_IS_TAKEN)
+    on_node = on_node.replace("DISK", words.disk).replace("NODE", words.node)
     begin, end = _relay(plan)
     return [
         *begin,
@@ -152,7 +165,7 @@ def _wait_to_be_ended(plan: Plan, seconds: str) -> list[str]:
 
 def _again(plan: Plan) -> list[str]:
     """A chain that is one job: back to the queue, if the agent left work behind."""
-    if plan.chain is None or plan.chain.form != "requeue":
+    if plan.chain is None or not _goes_back(plan):
         return []
     last, words = plan.chain.links - 1, plan.words
     return [
@@ -160,3 +173,7 @@ def _again(plan: Plan) -> list[str]:
         f"  {words.requeue}  # The next link.",
         "fi",
     ]
+
+
+def _goes_back(plan: Plan) -> bool:
+    return plan.chain is not None and plan.chain.form == "requeue"

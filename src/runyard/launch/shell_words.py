@@ -15,6 +15,11 @@ _MODULE_STARTS = (
     "/usr/share/modules/init/profile.sh",
 )
 
+# Whether the folder above the job's own on the node's disk is not the user's, or a link.
+FOLDER_IS_TAKEN = (
+    '[ -n "$RUNYARD_LOCAL" ] && { [ ! -O "${RUNYARD_LOCAL%/*}" ] || [ -L "${RUNYARD_LOCAL%/*}" ]; }'
+)
+
 
 def quote(text: object) -> str:
     """One word."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -92,8 +93,11 @@ def write_table(rows: Iterable[Row], target: Path | IO[str], form: str) -> int:
         return writer(rows, target)
     # Whole or not at all: a half-written table looks like a whole one.
     _check_folder(target)
-    with written_aside(target) as aside, aside.open("w", newline="", encoding="utf-8") as file:
-        return writer(rows, file)
+    with (
+        written_aside(target) as file,
+        io.TextIOWrapper(file, encoding="utf-8", newline="") as text,
+    ):
+        return writer(rows, text)
 
 
 def dataframe(
@@ -175,8 +179,8 @@ def _write_parquet(rows: Iterable[Row], path: Path) -> int:
     columns = list(dict.fromkeys(chain(_RUN_COLUMNS, *table)))
     arrays = {name: _one_type([row.get(name) for row in table]) for name in columns}
     _check_folder(path)
-    with written_aside(path) as aside:
-        pyarrow.parquet.write_table(pyarrow.table(arrays), aside)
+    with written_aside(path) as file:
+        pyarrow.parquet.write_table(pyarrow.table(arrays), file)
     return len(table)
 
 

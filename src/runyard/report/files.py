@@ -105,8 +105,8 @@ def _as_bytes(picture: Picture, suffix: str) -> bytes:
 
 
 def _file(path: Path, content: bytes) -> Path:
-    with written_aside(path) as aside:
-        aside.write_bytes(content)
+    with written_aside(path) as file:
+        file.write(content)
     return path
 
 

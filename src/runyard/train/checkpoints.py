@@ -240,6 +240,7 @@ class Checkpoint:
         """The newest whole checkpoint; what is damaged is moved out of the way. Rank 0 only."""
         if self._found is not None:
             return self._found
+        folders.take(self.folder)
         folders.remove_leftovers(self.folder)
         (self.folder / GO_ON_NOTE).unlink(missing_ok=True)
         for entry in reversed(folders.saved(self.folder)):
@@ -309,6 +310,7 @@ class Checkpoint:
         try:
             place = folders.write(self.folder, step, files, about)
         except OSError as error:
+            folders.take(self.folder)  # Or has a later attempt removed what was being written?
             if self._strict:
                 raise
             good = folders.saved(self.folder)

@@ -23,8 +23,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from runyard.save_protocol import MANIFEST
+from runyard.save_protocol import ATTEMPT_NOTE, MANIFEST, attempt_in, take_folder
 from runyard.train.errors import Damaged
+from runyard.train.saying import warn
 
 _FORMAT = 1
 _NAME = re.compile(r"(\d+)-step-(\d+)")
@@ -58,9 +59,32 @@ def saved(root: Path) -> list[Saved]:
     return sorted(checkpoints)
 
 
+def take(root: Path) -> None:
+    """Be the attempt that saves here. Where a later one is, this program ends.
+
+    A node may be heard again, or a process woken, after its run went on elsewhere.
+    """
+    mine, run = _this_attempt(), os.environ.get("WANDB_RUN_ID")
+    there = attempt_in(str(root), run)
+    if mine is None or there == mine:
+        return
+    if there is not None and there > mine:
+        warn(
+            f"this is attempt {mine}, and attempt {there} has gone on with the run meanwhile: "
+            "nothing more is saved here, and this program ends. Nothing is lost and nothing is to "
+            f"be done. (If there is no attempt {there}: remove {root / ATTEMPT_NOTE})"
+        )
+        # Not the code that asks to be started again.
+        raise SystemExit(1)
+    with contextlib.suppress(OSError):
+        root.mkdir(parents=True, exist_ok=True)
+    take_folder(str(root), run, mine)
+
+
 def write(root: Path, step: int, parts: list[Part], about: Mapping[str, Any]) -> Path:
     """Write a checkpoint, whole or not at all. OSError leaves what was there before."""
     root.mkdir(parents=True, exist_ok=True)
+    take(root)
     # Numbered by the save, not by the step: a run that starts anew goes before an older one, and
     # saving a step again replaces nothing.
     number = max((entry.number for entry in saved(root)), default=0) + 1
@@ -76,6 +100,7 @@ def write(root: Path, step: int, parts: list[Part], about: Mapping[str, Any]) ->
         with _synced(aside / MANIFEST) as file:
             file.write(text.encode())
         _sync_folder(aside)
+        take(root)  # Writing takes its time.
         aside.rename(place)
         _sync_folder(root)
     except BaseException:
@@ -118,10 +143,15 @@ def point(root: Path, name: str, target: Path) -> None:
 
 
 def tidy(root: Path, keep: int, best: str | None) -> None:
-    """Keep the newest `keep` checkpoints and the best one; remove leftovers of killed writers."""
-    newest = saved(root)[-keep:]
-    for entry in saved(root):
-        if entry not in newest and entry.path.name != best:
+    """Keep the newest `keep` checkpoints and the best one; remove leftovers of killed writers.
+
+    Not in a folder that is a later attempt's by now.
+    """
+    there = saved(root)
+    if _is_of_later(root):  # After looking: what it saves is not among them.
+        return
+    for entry in there[:-keep]:
+        if entry.path.name != best:
             # Renamed first: a half-removed checkpoint must not be found as one.
             gone = root / f"{_OLD}{_fresh()}"
             with contextlib.suppress(OSError):
@@ -140,6 +170,21 @@ def remove_leftovers(root: Path) -> None:
     for name in ("best", "latest"):
         for path in root.glob(f".{name}-*"):
             path.unlink(missing_ok=True)
+
+
+def _this_attempt() -> int | None:
+    """None where nobody counts: without runyard."""
+    try:
+        return int(os.environ["RUNYARD_ATTEMPT"])
+    except (KeyError, ValueError):
+        return None
+
+
+def _is_of_later(root: Path) -> bool:
+    """Whether a later attempt of our run saves here now."""
+    mine = _this_attempt()
+    there = attempt_in(str(root), os.environ.get("WANDB_RUN_ID"))
+    return mine is not None and there is not None and there > mine
 
 
 def _fresh() -> str:

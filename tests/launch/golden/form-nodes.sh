@@ -34,6 +34,9 @@ case "$RUNYARD_LOCAL" in
 esac
 steward=(/home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.data.steward import main; sys.exit(main())' "$job/job.json")
 [ -z "$RUNYARD_LOCAL" ] || "${steward[@]}" begin $$ bare || exit 1  # Makes the folder, brings the data.
+if [ -n "$RUNYARD_LOCAL" ] && { [ ! -O "${RUNYARD_LOCAL%/*}" ] || [ -L "${RUNYARD_LOCAL%/*}" ]; }; then
+  export SLURM_TMPDIR="$("${steward[@]}" where)"  # Somebody else has taken the usual name.
+fi
 if [ -n "${SLURM_CPUS_PER_TASK:-}" ]; then export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"; fi
 
 # Variables of the cluster and the project.
@@ -58,9 +61,11 @@ on_node='
   trap "" USR2 TERM
   case "$RUNYARD_LOCAL" in
     *%N) SLURM_TMPDIR="${RUNYARD_LOCAL%??}$SLURMD_NODENAME" ;;
+    ?*) SLURM_TMPDIR="$RUNYARD_LOCAL" ;;
   esac
   python="$1" start="$5" json="$6"; shift 6
   "$python" -I -S -c "$start" "$json" begin $$ alone || exit 1
+  if [ -n "$RUNYARD_LOCAL" ] && { [ ! -O "${RUNYARD_LOCAL%/*}" ] || [ -L "${RUNYARD_LOCAL%/*}" ]; }; then SLURM_TMPDIR=$("$python" -I -S -c "$start" "$json" where); fi
   "$@" --output 3 3>&1
   code=$?
   "$python" -I -S -c "$start" "$json" end

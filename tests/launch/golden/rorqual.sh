@@ -41,6 +41,9 @@ case "$RUNYARD_LOCAL" in
 esac
 steward=(/home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.data.steward import main; sys.exit(main())' "$job/job.json")
 [ -z "$RUNYARD_LOCAL" ] || "${steward[@]}" begin $$ || exit 1  # Makes the folder, brings the data.
+if [ -n "$RUNYARD_LOCAL" ] && { [ ! -O "${RUNYARD_LOCAL%/*}" ] || [ -L "${RUNYARD_LOCAL%/*}" ]; }; then
+  export SLURM_TMPDIR="$("${steward[@]}" where)"  # Somebody else has taken the usual name.
+fi
 if [ -n "${SLURM_CPUS_PER_TASK:-}" ]; then export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"; fi
 
 # Variables of the cluster and the project.

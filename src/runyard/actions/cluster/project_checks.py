@@ -13,7 +13,7 @@ from runyard.clusters.findings import Finding, State
 from runyard.config.check import check
 from runyard.config.flags import Flags
 from runyard.config.project_file import read_project
-from runyard.config.project_text import FILE_NAME, find_project_file
+from runyard.config.project_text import FILE_NAME, find_passed_over, find_project_file
 from runyard.config.request import Request
 from runyard.errors import RunyardError
 from runyard.filesystems import is_network_folder
@@ -25,15 +25,19 @@ GROUP = "this project"
 
 def check_project(folder: Path, flags: Flags, home: Home) -> Iterator[Finding]:
     request = None
-    if find_project_file(folder) is None:
-        yield _finding(FILE_NAME, "skip", "there is none here", "`runyard init` writes one")
-    else:
+    if find_project_file(folder) is not None:
         try:
             request = read_project(folder, flags)
         except RunyardError as error:
             yield _finding(FILE_NAME, "fail", error.what, error.mend)
         else:
             yield from _request(request)
+    elif passed_over := find_passed_over(folder):
+        says = f"{passed_over} is not read: it is somebody else's, or all can write there"
+        mend = f"`runyard init` writes your own; if you trust that one: cd {passed_over.parent}"
+        yield _finding(FILE_NAME, "skip", says, mend)
+    else:
+        yield _finding(FILE_NAME, "skip", "there is none here", "`runyard init` writes one")
     yield _state_folder(home)
     yield _server(home)
     yield from _certificate(home)

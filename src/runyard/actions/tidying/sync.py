@@ -32,7 +32,8 @@ _STARTS = 3
 class Synced:
     """`state`: synced, failed (`said` has why), running, and left for later, or empty.
 
-    Empty is what a client leaves that was killed before it had written a whole record.
+    Empty is what a client leaves that was killed before it had written a whole record. `said` also
+    tells that the record's own Python was not run.
     """
 
     run: str
@@ -49,7 +50,9 @@ class Synced:
             return f"{self.run} may still be running: left for later"
         if self.state == "empty":
             return f"{self.run} was killed before it had recorded anything: {self.folder}"
-        return f"{self.run} failed: {self.said}" if self.said else f"{self.run} is in"
+        if self.state == "failed":
+            return f"{self.run} failed: {self.said}"
+        return f"{self.run} is in ({self.said})" if self.said else f"{self.run} is in"
 
 
 def sync(
@@ -77,8 +80,18 @@ def sync(
                 yield Synced(record.run, record.folder, "empty")
                 continue
             trouble = sync_record(home, record, key)
-            state = "failed" if trouble else "synced"
-            yield Synced(record.run, record.folder, state, trouble)
+            said = "; ".join(filter(None, (trouble, _python_not_run(record)))) or None
+            yield Synced(record.run, record.folder, "failed" if trouble else "synced", said)
+
+
+def _python_not_run(record: Record) -> str | None:
+    named = record.named_python
+    if named is None or named.refusal is None:
+        return None
+    return (
+        f"the Python that it names, {named.path}, was not run: {named.refusal}; "
+        "only this command's Python and those on the PATH were"
+    )
 
 
 def _choose(home: Home, words: Sequence[str]) -> Iterator[Record]:
@@ -135,7 +148,7 @@ def _send(home: Home, record: Record, key: str, folder: Path) -> str | None:
         }
         environ |= wandb_variables(discovery.url, key, environ)
         environ |= trust_of(home, discovery, environ)
-        words = [*command, "sync", *_OPTIONS, *_whose(record), str(folder)]
+        words = [*command, "sync", *_OPTIONS, *_whose(record), str(folder.absolute())]
         try:
             for _ in range(_STARTS):
                 code, output = _call(words, environ)
@@ -157,11 +170,17 @@ def _send(home: Home, record: Record, key: str, folder: Path) -> str | None:
 def _call(words: Sequence[str], environ: Mapping[str, str]) -> tuple[int, str]:
     """A client's exit code and what it printed.
 
-    No pipe: the service of a client that failed at its start lives on, and would hold it open.
+    No pipe: the service of a client that failed at its start lives on, and would hold it open. In
+    an empty folder: `python -m` takes modules, and wandb its settings, from the one it starts in.
     """
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as empty,
+        tempfile.TemporaryFile() as output,
+        tempfile.TemporaryFile() as errors,
+    ):
         done = subprocess.run(
             words,
+            cwd=empty,
             env=environ,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -212,7 +231,8 @@ def _whose(record: Record) -> list[str]:
 
 
 def _clients(record: Record) -> Iterable[list[str]]:
-    """Commands that may be a wandb client: first the one that wrote the record."""
+    """Commands that may be a wandb client: first the one that wrote the record, unless somebody
+    else can have named it."""
     pythons = dict.fromkeys(filter(None, (record.python, sys.executable, shutil.which("python3"))))
     on_path = shutil.which("wandb")
     commands = [[python, "-m", "wandb"] for python in pythons]

@@ -17,7 +17,7 @@ import argparse
 import time
 from functools import partial
 
-from runyard.actions.naming import find_sweep
+from runyard.actions.naming import find_sweep_to_run
 from runyard.actions.sweeping import agents as working
 from runyard.actions.sweeping.elsewhere import sweep_elsewhere
 from runyard.actions.watching.figures_text import usage_text
@@ -100,9 +100,9 @@ def _add(args: argparse.Namespace) -> int:
         from runyard.cli.resource_flags import given_flags
 
         named = args.which or given_flags(args)["sweep_id"]
-        return add_on_slurm(args, find_sweep(server(), named))
+        return add_on_slurm(args, find_sweep_to_run(server(), named))
     working.add_agents(
-        _request(args, find_sweep(server(), args.which), count=args.agents or 1), show
+        _request(args, find_sweep_to_run(server(), args.which), count=args.agents or 1), show
     )
     return 0
 

@@ -140,9 +140,11 @@ class Agent:
 
     @property
     def leaves_work(self) -> bool:
-        """Whether it ended because its job does, and there may be more to do. A job that is pushed
-        out goes back to the queue by the scheduler's doing."""
-        return self._work.leaves_work and not self._work.end.is_pushed_out
+        """Whether it ended because its job does, or for trouble, and there may be more to do. A job
+        that is pushed out goes back to the queue by the scheduler's doing."""
+        if self.is_for_nothing or self._work.end.is_pushed_out:
+            return False
+        return self._work.leaves_work or self._draining.is_for_another
 
     @property
     def seconds_to_stay(self) -> float:

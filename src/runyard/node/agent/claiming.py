@@ -214,9 +214,12 @@ class Claiming:
         if claim["attempt"] == 1:
             is_ready()
             return
-        from runyard.node.attempt.resume import go_back
+        from runyard.node.attempt.resume import find_checkpoint, go_back
 
-        go_back(slot.channel, work.agent, claim, workspace, is_ready)
+        def is_found(saved: float | None) -> None:
+            go_back(slot.channel, work.agent, claim, workspace, saved, is_ready)
+
+        find_checkpoint(work.loop, work.helpers, workspace.checkpoints, is_found)
 
     def _launch_warm(self, slot: Slot, claim: dict[str, Any], workspace: Workspace) -> None:
         """When the modules that the sweep names are imported, in the process that it is made of."""

@@ -53,6 +53,11 @@ class Draining:
             return 0.0
         return max(0.0, end.seconds_left(time.time())) + _OVERTIME_SECONDS
 
+    @property
+    def is_for_another(self) -> bool:
+        """Whether it could not go on, and a later one may: nobody asked for an end."""
+        return self.trouble is not None and not self._is_terminated
+
     def wait_to_be_ended(self) -> None:
         signals: list[int] = []
         signal.signal(signal.SIGTERM, lambda number, _frame: signals.append(number))

@@ -38,6 +38,7 @@ class Membership:
         self._work = work
         self._on_joined = on_joined
         self._lease = 60.0
+        self._heard_at = time.monotonic()
         self._renewal: Timer | None = None
         self._unreached: Watch | Timer | None = None
         self._hung: HungWatch | None = None
@@ -104,7 +105,9 @@ class Membership:
             return
         agent = answer.json()
         self._work.agent, self._lease = str(agent["agent"]), float(agent["lease_seconds"])
+        self._heard_at = time.monotonic()
         self._renew_later()
+        self._look_for_later()
         self._on_joined(None)
 
     def _renew_later(self) -> None:
@@ -131,6 +134,7 @@ class Membership:
         self._renew_later()
         if not answer.is_good:
             return
+        self._heard_at = time.monotonic()
         self._work.take_key(answer)
         lease = answer.json()
         self._lease = float(lease.get("lease_seconds") or self._lease)
@@ -145,6 +149,15 @@ class Membership:
 
             self._hung = self._hung or HungWatch(self._work.report)
             self._hung.look(lease.get("over", ()), held)
+
+    def _look_for_later(self) -> None:
+        """Cut off from the server, or suspended: does somebody else have a trial by now?"""
+        self._work.loop.after(_RENEW_AT_MOST, self._look_for_later)
+        if time.monotonic() - self._heard_at > self._lease:
+            for attempt in self._work.at_work():
+                if attempt.has_later():
+                    self._work.report(f"{attempt.name} has gone on elsewhere: it ends here")
+                    attempt.end("node")
 
 
 class TroubleWatch:

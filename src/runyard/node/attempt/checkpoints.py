@@ -34,6 +34,34 @@ def saved_at(folder: str) -> float | None:
     return newest if exact is None else exact
 
 
+def manifests(folder: str) -> list[str]:
+    """Of the checkpoints that `runyard.train` made."""
+    return [
+        entry.path
+        for entry in _files(folder, _DEEPEST)
+        if entry.name == MANIFEST and _is_name_of_train(entry.path.split("/")[-2])
+    ]
+
+
+def chosen_at(manifest_files: list[str]) -> float | None:
+    """When the checkpoint was made that `runyard.train` will go on from; None: it begins anew.
+
+    Every byte is read: one that is damaged is passed over.
+    """
+    from pathlib import Path  # Where `runyard.train` has saved, and in a process of its own.
+
+    from runyard.train import folders
+    from runyard.train.errors import Damaged
+
+    chosen: list[float] = []
+    for root in {Path(name).parent.parent for name in manifest_files}:
+        for entry in reversed(folders.saved(root)):
+            with contextlib.suppress(Damaged):
+                chosen.append(float(folders.verify(entry.path)["saved_at"]))
+                break
+    return max(chosen, default=None)
+
+
 def has_saved(folder: str, since: float = 0.0) -> bool:
     """Whether there is a checkpoint, made since then."""
     for entry in _files(folder, _DEEPEST):
@@ -64,6 +92,11 @@ def asked_to_go_on(folder: str, since: float) -> bool:
         return os.stat(f"{folder}/{GO_ON_NOTE}").st_mtime + _TICK >= since
     except OSError:
         return False
+
+
+def _is_name_of_train(name: str) -> bool:
+    number, _, step = name.partition("-step-")
+    return number.isdigit() and step.isdigit()
 
 
 def _files(folder: str, depth: int) -> Iterator[os.DirEntry[str]]:

@@ -64,10 +64,12 @@ def run_offline(
 
 
 def find_interpreter(command: list[str], environ: Mapping[str, str]) -> str | None:
-    """The Python that runs a command, as far as the command shows it."""
+    """The Python that runs a command, as far as the command shows it: the whole path, for commands
+    that are called from other folders."""
     program = shutil.which(command[0], path=environ.get("PATH"))
     if program is None:
         return None
+    program = os.path.abspath(program)  # Not resolved: an environment's Python is a link.
     if Path(program).name.startswith("python"):
         return program
     with contextlib.suppress(OSError), Path(program).open("rb") as file:

@@ -16,6 +16,7 @@ from runyard.node.attempt.records import Record
 from runyard.node.system import processes
 from runyard.node.system.loop import READ
 from runyard.node.system.processes import NotStarted, launch
+from runyard.save_protocol import attempt_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -199,6 +200,11 @@ class Attempt:
         if self.pid is None:
             return False
         return processes.listens(self.pid, self.token, signal.SIGUSR2) or self.has_saved()
+
+    def has_later(self) -> bool:
+        """Whether a later attempt of its trial has begun, as the trial's folder says."""
+        there = attempt_in(self.workspace.checkpoints, self.workspace.run_id)
+        return there is not None and there > self.number
 
     def has_saved(self) -> bool:
         """Whether its trial has a checkpoint, of this attempt or of one before."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-from runyard.save_protocol import GO_ON_NOTE
+from runyard.save_protocol import GO_ON_NOTE, take_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class Workspace:
             run["folder"], f"{folder}/sweeps/{claim['sweep']}/{trial['name']}"
         )
         self.checkpoints = f"{self.trial_folder}/checkpoints"
+        # Before it is looked at from where to go on: no attempt before this one saves any more.
+        take_folder(self.checkpoints, run["id"], claim["attempt"])
         self.stop_file = f"{self.trial_folder}/stop"
         self.run_id = run["id"]
         self.wandb_folder = wandb_folder = environ.get("WANDB_DIR") or self.trial_folder

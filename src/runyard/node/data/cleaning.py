@@ -6,10 +6,9 @@ cleaning BASE [dry]
 from __future__ import annotations
 
 import json
-import os
 import sys
 
-from runyard.node.data.local_folder import left_overs, remove_unheld
+from runyard.node.data.local_folder import folders_in, left_overs, remove_unheld
 
 
 def clean(base: str, *, dry_run: bool) -> dict[str, list[str]]:
@@ -18,10 +17,7 @@ def clean(base: str, *, dry_run: bool) -> dict[str, list[str]]:
     if not dry_run:
         for path in before:
             remove_unheld(path)
-    try:
-        there = sorted(f"{base}/{name}" for name in os.listdir(base))
-    except FileNotFoundError:
-        there = []
+    there = folders_in(base)
     after = [path for path in before if path in there]
     return {
         "before": before,

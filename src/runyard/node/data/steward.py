@@ -2,6 +2,7 @@
 
     steward JOB.json begin PID   in the job's script; PID is the script's own process
     steward JOB.json end         when the work is over, however it went
+    steward JOB.json where       prints this node's folder, where it has not the usual name
 
 `begin` removes what dead jobs left, makes the folder where the site gives none, brings the data,
 and leaves a process behind that holds the folder: until `end`, or until the script is gone. Where
@@ -40,8 +41,16 @@ _LOOK_EVERY = 1.0
 
 def local_folder(environ: Mapping[str, str]) -> str | None:
     """This node's folder, where it is ours to make."""
+    folder = _own_folder(environ)
+    return None if folder is None else folder.path
+
+
+def _own_folder(environ: Mapping[str, str]) -> LocalFolder | None:
     pattern = environ.get("RUNYARD_LOCAL")
-    return pattern.replace(NODE_MARK, this_job(environ).node or "") if pattern else None
+    if not pattern:
+        return None
+    base, _, name = pattern.replace(NODE_MARK, this_job(environ).node or "").rpartition("/")
+    return LocalFolder(base, name)
 
 
 def results_name(environ: Mapping[str, str]) -> str:
@@ -59,19 +68,21 @@ class Steward:
         self._data: list[str] = staging.get("data") or []
         self._results: list[str] = staging.get("results") or []
         self._environ = environ
-        made = local_folder(environ)
-        self.path = made or this_job(environ).folder or ""
-        self._folder: LocalFolder | None = None
-        if made is not None:
-            base, _, name = made.rpartition("/")
-            self._folder = LocalFolder(base, name)
+        self._folder = _own_folder(environ)
+
+    @property
+    def path(self) -> str:
+        return self._folder.path if self._folder else this_job(self._environ).folder or ""
 
     def begin(self) -> None:
         """Make the folder and hold it; OSError."""
         if self._folder is not None:
-            for left in sweep(self._folder.base):
+            for left in sweep(self._folder.usual_base):
                 say(f"removed what another job left: {left}")
             self._folder.hold()
+            if not self._folder.is_usual:
+                usual, path = self._folder.usual_base, self._folder.path
+                say(f"{usual} is not a folder of yours; the job's own folder is {path}")
             # The scheduler may kill this process before it could.
             self._folder.remove_when_alone()
 
@@ -324,6 +335,9 @@ def main(words: list[str] | None = None) -> int:
         return stay(steward, rest[0])
     if what == "end":
         return end(steward)
+    if what == "where":
+        print(steward.path)
+        return 0
     alone = "alone" in rest or "bare" in rest
     start = [sys.executable, *_start_words(file)]
     return begin(steward, Others(start, this_job(), alone=alone), int(rest[0]))

@@ -14,8 +14,7 @@ from itertools import islice
 from starlette.requests import Request
 from starlette.responses import Response
 
-from runyard.server.history import archives
-from runyard.server.history.history import EVENTS, HISTORY, read_objects
+from runyard.server.history.history import EVENTS, HISTORY, read_objects, stream_of
 from runyard.server.history.reading.dotted_names import keys_of_names
 from runyard.server.http import arguments
 from runyard.server.http.access import readable_run, tracker_of
@@ -45,7 +44,7 @@ async def rows(request: Request) -> Response:
     text = await tracker_of(request).read(
         _page,
         run["key"],
-        archives.stream_of(arguments.number(request, "archive") or 0, _STREAMS[stream]),
+        stream_of(arguments.number(request, "archive") or 0, _STREAMS[stream]),
         arguments.number(request, "start") or 0,
         query.getlist("metric"),
         with_steps=query.get("steps") == "1",

@@ -92,7 +92,9 @@ async def delete_trash(request: Request) -> Response:
 
 @api.post("/api/projects/{entity}/{project}/move", body=RunsToMove, answer=ChangedRuns)
 async def move_runs(request: Request) -> Response:
-    """Move runs to another project of the entity; where an id is taken there, nothing moves."""
+    """Move runs that have ended to another project of the entity; where an id is taken there, or
+    one of them is at work, nothing moves.
+    """
     body = await arguments.read(request, RunsToMove)
     project, keys = await _project_and_keys(request, body)
     try:
@@ -101,7 +103,8 @@ async def move_runs(request: Request) -> Response:
             moving.move, project["key"], keys, project["entity"], body.to, time.time()
         )
     except ValueError as error:
-        raise HttpError(409 if isinstance(error, moving.Taken) else 400, str(error)) from error
+        is_conflict = isinstance(error, moving.Taken | moving.AtWork)
+        raise HttpError(409 if is_conflict else 400, str(error)) from error
     return answer(_changed(rows))
 
 

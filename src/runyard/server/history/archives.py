@@ -24,6 +24,7 @@ from runyard.server.history.history import (
     cut_rows,
     put_rows,
     read_rows,
+    stream_of,
 )
 from runyard.server.history.merging import Merge, read_places
 from runyard.server.history.pieces import Extent, close_gap
@@ -254,7 +255,7 @@ class Restore(Transfer):
                     return self._move(archived, extent, stream)
                 rows = read_rows(db, self._run, archived, extent.start, extent.stop)
                 lines = [line for _, line in rows]
-                self._merge = Merge(self._run, stream, lines), archived, extent
+                self._merge = Merge(self._run, stream, lines, goes_back=True), archived, extent
                 return self.plan(db)
         return self._finish
 
@@ -348,8 +349,3 @@ def _begin(db: Connection, run: Row, reason: str, now: float) -> int:
     columns = {"run": run["key"], "number": number, "reason": reason, "made_at": now}
     insert(db, "archives", {**columns, "config": run["config"], "summary": run["summary"]})
     return number
-
-
-def stream_of(number: int, stream: int) -> int:
-    """Where an archive keeps a stream's rows; the run's own are as in archive 0."""
-    return 2 * number + stream

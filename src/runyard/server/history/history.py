@@ -21,6 +21,11 @@ HISTORY, EVENTS = 0, 1
 STREAMS = {"history": HISTORY, "events": EVENTS}
 
 
+def stream_of(archive: int, stream: int) -> int:
+    """Where an archive keeps a stream's rows; the run's own are as in archive 0."""
+    return 2 * archive + stream
+
+
 def put_rows(db: Connection, run: int, stream: int, start: int, lines: Sequence[str]) -> None:
     """Make `lines` the rows `start`, `start + 1`, ..."""
     if not lines:

@@ -3,26 +3,31 @@
 `wandb sync` numbers the rows of one process from zero, or from where the run ends, whatever the run
 has already. So a row is known by its step and its time: one that is there is passed over, a new
 one goes where its step is. Segments of one run may then come in any order, overlap, and come again.
+Rows that a rewind put aside are known as well: what the run logged instead stands in their place.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from runyard.server.history import pieces
 from runyard.server.history.columns import FLOAT, INTEGER, Column, Numbers, decode, encode, pick
-from runyard.server.history.history import HISTORY, count_rows, read_columns
+from runyard.server.history.history import HISTORY, count_rows, stream_of
 from runyard.server.history.metric_keys import known_keys, number_keys
 from runyard.server.history.pieces import Extent
+from runyard.server.history.unrepeated import unrepeated_rows
+from runyard.server.runs import runs
 from runyard.server.store.store import Changed, Slice, Transfer
 
+Flags = npt.NDArray[np.bool_]
 # (step, time); a row that says neither comes first.
 Place = tuple[float, float]
 
@@ -34,8 +39,11 @@ class Merge(Transfer):
     piece by piece, the last one first, so that no two rows ever have one number.
     """
 
-    def __init__(self, run: int, stream: int, lines: Sequence[str]) -> None:
-        self._run, self.stream = run, stream
+    def __init__(
+        self, run: int, stream: int, lines: Sequence[str], *, goes_back: bool = False
+    ) -> None:
+        """`goes_back`: the rows come out of an archive themselves."""
+        self._run, self.stream, self._goes_back = run, stream, goes_back
         self._rows = {_place(line, stream): line for line in lines}
         self._due: list[_Part] | None = None
         self._count = 0
@@ -74,16 +82,14 @@ class Merge(Transfer):
         """What is to be replaced, in the order of rows."""
         extents = pieces.extents(db, self._run, self.stream)
         numbers, known = self._present(db, extents)
-        places = list(self._rows)
-        wanted = _as_complex(*np.array(places, np.float64).reshape(-1, 2).T)
-        fresh = np.flatnonzero(~np.isin(wanted, known))
-        if not len(fresh):
+        fresh = self._fresh(db, known)
+        if not fresh:
             return []
-        fresh = fresh[np.argsort(wanted[fresh], kind="stable")]
+        wanted = _as_places(fresh)
         # Before which of the present rows each goes.
-        before = np.searchsorted(np.maximum.accumulate(known), wanted[fresh], side="right")
+        before = np.searchsorted(np.maximum.accumulate(known), wanted, side="right")
         targets, new_numbers = _make_room(numbers, before)
-        lines = [self._rows[places[place]] for place in fresh.tolist()]
+        lines = list(fresh.values())
         added = _encoded(db, lines, new_numbers)
         due: list[_Part] = []
         taken = 0
@@ -102,6 +108,36 @@ class Merge(Transfer):
             part = [pick(column, new_numbers[taken:]) for column in added]
             due.append(_Part(None, part, numbers[:0], numbers[:0]))
         return due
+
+    def _fresh(self, db: Connection, known: Numbers) -> dict[Place, str]:
+        """The rows that are not there yet, in their order."""
+        wanted = _as_places(self._rows)
+        is_known = np.isin(wanted, known)
+        if not (self._goes_back or is_known.all()):
+            is_known |= self._are_rewound(db, wanted)
+        rows = list(self._rows.items())
+        fresh = sorted(rows[place] for place in np.flatnonzero(~is_known).tolist())
+        run = runs.by_key(db, self._run)
+        is_trial = run is not None and run["sweep"] is not None
+        if fresh and is_trial and self.stream == HISTORY and not self._goes_back:
+            # Of a program that went on and did not log them again.
+            back = unrepeated_rows(db, self._run, fresh[0][1])
+            fresh = sorted([*((_place(line, HISTORY), line) for line in back), *fresh])
+        return dict(fresh)
+
+    def _are_rewound(self, db: Connection, wanted: Numbers) -> Flags:
+        """Which of these places are of rows that a rewind put aside; archive by archive, and piece
+        by piece, since together they may have many times the rows of the run.
+        """
+        found = np.zeros(len(wanted), bool)
+        for archive in db.execute(
+            "SELECT number FROM archives WHERE run = ? AND reason = 'rewound'", (self._run,)
+        ).fetchall():
+            stream = stream_of(archive["number"], self.stream)
+            for _, steps, times in _read_pieces(db, self._run, stream):
+                # By its step alone a row may be another one.
+                found |= np.isin(wanted, _as_complex(steps, times)[times >= 0])
+        return found
 
     def _present(self, db: Connection, extents: Sequence[Extent]) -> tuple[Numbers, Numbers]:
         """The numbers of all rows that there are, and their places. Gaps may be filled."""
@@ -130,15 +166,29 @@ class _Part:
 def read_places(db: Connection, run: int, stream: int) -> tuple[Numbers, Numbers]:
     """The steps and the times of all rows; where a row has none, -1. Events have no steps."""
     count = count_rows(db, run, stream)
-    keys = known_keys(db, ["_step", "_timestamp"])
-    places = {name: np.full(count, -1.0) for name in ("_step", "_timestamp")}
-    for name, key in keys.items():
-        for column in read_columns(db, run, stream, frozenset([key])):
+    steps, times = np.full(count, -1.0), np.full(count, -1.0)
+    for extent, *places in _read_pieces(db, run, stream):
+        rows = slice(extent.start, extent.stop)
+        steps[rows], times[rows] = places
+    return steps, times
+
+
+def _read_pieces(
+    db: Connection, run: int, stream: int
+) -> Iterator[tuple[Extent, Numbers, Numbers]]:
+    """Piece by piece, the steps and the times of its rows."""
+    known = known_keys(db, ["_step", "_timestamp"])
+    has_steps = stream % 2 == HISTORY
+    names = {key: name for name, key in known.items() if has_steps or name != "_step"}
+    for extent in pieces.extents(db, run, stream):
+        height = extent.stop - extent.start
+        places = {name: np.full(height, -1.0) for name in ("_step", "_timestamp")}
+        for column in pieces.columns_of(db, run, stream, extent, frozenset(names)):
             if column.kind in (FLOAT, INTEGER):
                 values = np.asarray(column.values, np.float64)
-                places[name][column.lines] = np.where(np.isfinite(values), values, -1.0)
-    steps = places["_step"] if stream == HISTORY else np.full(count, -1.0)
-    return steps, places["_timestamp"]
+                lines = column.lines - extent.start
+                places[names[column.key]][lines] = np.where(np.isfinite(values), values, -1.0)
+        yield extent, places["_step"], places["_timestamp"]
 
 
 class _NewKeys(Exception):
@@ -185,6 +235,10 @@ def _make_room(numbers: Numbers, before: Numbers) -> tuple[Numbers, Numbers]:
 def _as_complex(steps: Numbers, times: Numbers) -> Numbers:
     """Pairs as single numbers that sort as the pairs do."""
     return steps + 1j * times
+
+
+def _as_places(places: Collection[Place]) -> Numbers:
+    return _as_complex(*np.array(list(places), np.float64).reshape(-1, 2).T)
 
 
 def _place(line: str, stream: int) -> Place:

@@ -14,8 +14,7 @@ from itertools import pairwise
 from sqlite3 import Connection
 from typing import Any
 
-from runyard.server.history.archives import stream_of
-from runyard.server.history.history import HISTORY, count_rows, read_rows
+from runyard.server.history.history import HISTORY, count_rows, read_rows, stream_of
 from runyard.server.history.pieces import extents
 
 # More than are logged between a checkpoint and the end of its step.

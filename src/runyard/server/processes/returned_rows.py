@@ -50,8 +50,13 @@ def correct(db: Connection, client: Row, summary: str) -> str:
 
 
 def bring_back_at_end(db: Connection, trial: Row, run: int) -> None:
-    """A trial has ended. One that went on and logged nothing had nothing left to log."""
-    if trial["attempt"] > 1 and not clients.have_logged(db, run, trial["clients"], HISTORY):
+    """A trial has ended. One that went on and logged nothing had nothing left to log.
+
+    Of one whose clients record to disk nothing is known before it is synced.
+    """
+    is_heard = clients.newest_after(db, run, 0) is not None
+    has_logged = clients.have_logged(db, run, trial["clients"], HISTORY)
+    if trial["attempt"] > 1 and is_heard and not has_logged:
         bring_back(db, run, rows_left_aside(db, run))
 
 

@@ -60,6 +60,7 @@ STEPS: tuple[str, ...] = (
     sweep_tables.CHANCES,
     run_tables.NAMED,
     run_tables.COUNTED_ALIVE,
+    sweep_tables.KEPT,
     process_tables.CAME_WITH,
     sweep_tables.REWOUND,
 )

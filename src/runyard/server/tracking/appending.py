@@ -20,6 +20,7 @@ from runyard.server.processes.console_lines import put_lines
 from runyard.server.runs import runs
 from runyard.server.store.database import Outcome, in_savepoint
 from runyard.server.store.sql import Row
+from runyard.server.sweeps.ledger import late_results
 from runyard.server.tracking.streams import Post, Recorded, record
 
 Place = tuple[str, str, str]
@@ -68,7 +69,15 @@ def record_all(db: Connection, arrived: Sequence[Arrived], now: float) -> list[O
 
 
 def _record_one(db: Connection, item: Arrived, now: float) -> Outcome:
-    return in_savepoint(db, lambda db: record(db, *item.place, item.post, now))
+    return in_savepoint(db, lambda db: _record(db, item, now))
+
+
+def _record(db: Connection, item: Arrived, now: float) -> Recorded | None:
+    recorded = record(db, *item.place, item.post, now)
+    is_at_work = recorded is not None and recorded.trial and recorded.trial["state"] == "running"
+    if recorded is not None and not is_at_work and (item.post.rows or item.post.summary):
+        late_results.measure_again(db, recorded.run, now)
+    return recorded
 
 
 def _append_all(db: Connection, arrived: Sequence[Arrived], now: float) -> dict[int, Recorded]:

@@ -65,6 +65,7 @@ async def go_back(
         await store.transfer(run, rewind)
     except Superseded:
         return None
+    await store.write(agents.note_kept, *trial)
     if saved_at is None or rows or rewind.aside.newest >= saved_at:
         return None
     return rewind.aside.newest

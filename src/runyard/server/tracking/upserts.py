@@ -18,7 +18,7 @@ from runyard.server.runs import runs, states
 from runyard.server.store.names import new_id
 from runyard.server.store.sql import Row, insert
 from runyard.server.store.store import Needed, Transfer
-from runyard.server.sweeps.ledger import leases, trials
+from runyard.server.sweeps.ledger import late_results, leases, trials
 from runyard.server.tracking import deletion
 
 # Of a run, as its client sends them.
@@ -102,6 +102,8 @@ def upsert(
     assert stored is not None
     if begins and stored["sweep"] is not None and not origin.is_sync:
         stored = _hear_trial(db, stored, now)
+    if message.summary is not None and stored["sweep"] is not None:
+        late_results.measure_again(db, key, now)
     return stored, created
 
 

@@ -143,5 +143,10 @@ CHANCES = """
 ALTER TABLE sweeps ADD COLUMN chance REAL;
 """
 
+# How many rows its run had at the furthest of the checkpoints from which it went on.
+KEPT = """
+ALTER TABLE trials ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;
+"""
+
 # The time of the checkpoint from which its attempt goes on, 0 without one; NULL: it has not said.
 REWOUND = "ALTER TABLE trials ADD COLUMN rewound_to REAL;"

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from sqlite3 import Connection
 from types import MappingProxyType
 
+from runyard.server.history.history import HISTORY, count_rows
 from runyard.server.processes import attempts, clients
 from runyard.server.runs import runs
 from runyard.server.store.sql import Row, fetch_one, insert
 from runyard.server.sweeps.ledger import endings, leases, programs, settling, sweeps, trials
+from runyard.server.sweeps.policy import lifecycle
 
 # Between a stop that a client hears of by its stream, and one that its agent enforces.
 STOP_GRACE = 60.0
@@ -241,6 +243,21 @@ def run_at_work(db: Connection, agent: int, number: int, attempt: int) -> int | 
         return None
     run: int | None = trial["run"]
     return run if trial["state"] == "running" else None
+
+
+def note_kept(db: Connection, agent: int, number: int, attempt: int) -> None:
+    """The run of an attempt that goes on ends at its checkpoint now.
+
+    If that is further than before, the last attempt made progress, though an earlier one may have
+    logged more rows behind a checkpoint that was not as far.
+    """
+    run = run_at_work(db, agent, number, attempt)
+    if run is None:
+        return
+    trial, kept = trials.by_run(db, run), count_rows(db, run, HISTORY)
+    if trial is not None and kept > trial["kept"]:
+        tries = lifecycle.forgive(trial["cause"], json.loads(trial["tries"]))
+        trials.update(db, trial, kept=kept, tries=json.dumps(tries))
 
 
 def leave(db: Connection, agent: int, why: str | None, now: float) -> int:

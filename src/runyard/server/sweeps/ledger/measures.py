@@ -19,6 +19,7 @@ from runyard.server.history.segments import drawable
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import trials
 from runyard.server.sweeps.policy.rules import Aim, Rules
+from runyard.vocabulary import RESULT_STATES
 
 
 def measure(db: Connection, run: Row, rules: Rules) -> dict[str, float]:
@@ -34,6 +35,20 @@ def measure(db: Connection, run: Row, rules: Rules) -> dict[str, float]:
         if value is not None and limit.name not in measured:
             measured[limit.name] = value
     return measured
+
+
+def result_columns(
+    db: Connection, sweep: int, state: str, measured: dict[str, float], rules: Rules
+) -> dict[str, object]:
+    """What a trial in that state counts with from now on; it is the last to have ended."""
+    # What a failed program had logged is no result. What a paused one has reached is: most of them
+    # never go on.
+    counts = state in (*RESULT_STATES, "paused")
+    return {
+        "measured": json.dumps(measured),
+        "score": rules.score(measured) if counts else None,
+        "ended": trials.next_rank(db, sweep),
+    }
 
 
 def _best(db: Connection, run: int, summary: dict[str, Any], aim: Aim) -> float | None:

@@ -18,7 +18,7 @@ from runyard.server.processes.consoles import last_words
 from runyard.server.runs import runs, states
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import budgets, sweeps, trials
-from runyard.server.sweeps.ledger.measures import ends_not_finite, measure
+from runyard.server.sweeps.ledger.measures import ends_not_finite, measure, result_columns
 from runyard.server.sweeps.policy import lifecycle
 from runyard.server.sweeps.policy.budget_account import Account
 from runyard.server.sweeps.policy.controller_requests import read_controller
@@ -90,13 +90,8 @@ def settle(
         if run is not None and outcome.state in ENDED_STATES:
             run = _complete(db, trial, run)
         measured = {} if run is None else measure(db, run, rules)
-        columns["measured"] = json.dumps(measured)
-        # What a failed program had logged is no result.
-        counts = outcome.state in (*RESULT_STATES, "paused")
-        columns["score"] = rules.score(measured) if counts else None
-        # What a paused one has reached is a result too: most of them never go on.
-        columns["ended"] = trials.next_rank(db, sweep["key"])
-        if outcome.state in ENDED_STATES and counts and rules.has_target(measured):
+        columns |= result_columns(db, sweep["key"], outcome.state, measured, rules)
+        if outcome.state in RESULT_STATES and rules.has_target(measured):
             sweeps.update(db, sweep["key"], now, has_target=1)
         if outcome.state == "finished":
             db.execute(

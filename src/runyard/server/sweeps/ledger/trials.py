@@ -13,7 +13,7 @@ from typing import Any
 from runyard.server.runs import runs
 from runyard.server.store import sql
 from runyard.server.store.names import new_id
-from runyard.server.store.sql import Row, exists, fetch_number, fetch_one
+from runyard.server.store.sql import Row, exists, fetch_column, fetch_number, fetch_one
 from runyard.server.sweeps.policy import lifecycle
 from runyard.server.sweeps.policy.lifecycle import DELETED, Transition
 
@@ -32,6 +32,11 @@ _WITH_AGENT = (
 
 def by_run(db: Connection, run: int) -> Row | None:
     return fetch_one(db, "SELECT * FROM trials WHERE run = ?", (run,))
+
+
+def ended_by_run(db: Connection, run: int) -> Row | None:
+    """The trial of a run if it counts among the ends: it is over, or paused."""
+    return fetch_one(db, "SELECT * FROM trials WHERE run = ? AND ended IS NOT NULL", (run,))
 
 
 def earlier_clients(db: Connection, run: int) -> int:
@@ -92,6 +97,16 @@ def open_elsewhere(db: Connection, keys: Sequence[int]) -> dict[int, str]:
         (json.dumps(list(keys)),),
     )
     return {row["run"]: row["state"] for row in rows}
+
+
+def going_on(db: Connection, keys: Sequence[int]) -> set[int]:
+    """Those of these runs whose trials are not over."""
+    question = (
+        "SELECT trials.run FROM json_each(?) AS wanted "
+        "CROSS JOIN trials ON trials.run = wanted.value "
+        "WHERE trials.state IN ('waiting', 'running', 'paused')"
+    )
+    return set(fetch_column(db, question, (json.dumps(list(keys)),)))
 
 
 def attempts_of(db: Connection, sweep: int) -> list[Row]:

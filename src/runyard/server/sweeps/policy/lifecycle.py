@@ -170,7 +170,7 @@ def settle(
     """What an attempt's end makes of its trial.
 
     `stop` is what the trial was asked for before (stopped, canceled, paused): that outranks how
-    its program then took it. `progressed`: it has more steps than when it was last cut off.
+    its program then took it. `progressed`: it has more steps than whenever it was cut off before.
     """
     if stop is not None:
         cause = stop
@@ -183,6 +183,17 @@ def settle(
         if counts[rule.counted_as] > _limit(rule.counted_as, retries):
             return Settlement("failed", "final", counts)
     return Settlement("waiting", rule.follow, counts)
+
+
+def forgive(cause: str | None, tries: Mapping[str, int]) -> Mapping[str, int]:
+    """The tries of a trial whose last attempt turns out to have made progress.
+
+    That is known when the next one goes on from a checkpoint: rows behind it are logged again.
+    """
+    rule = None if cause is None else CAUSES[cause]
+    if rule is None or rule.counted_as is None or rule.forgiven_by_progress:
+        return {}
+    return {name: 1 for name in tries if name == rule.counted_as}
 
 
 def _limit(name: str, retries: Mapping[str, int]) -> int:

@@ -6,9 +6,10 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from runyard.reading.problems import Problem
+from runyard.reading.problems import Problem, show
 from runyard.search.sweep import Sweep
 from runyard.server.http.scopes import REFUSAL
 from runyard.server.people.permissions import ALL
@@ -16,6 +17,7 @@ from runyard.server.store.names import BadName, check_project
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweep_changes, sweeps
 from runyard.server.sweeps.policy.controller_requests import plain_value, read_controller
+from runyard.server.sweeps.policy.strange_words import strange_in_settings, strange_in_space
 from runyard.server.sweeps.serving.creation import (
     BadPrior,
     BadSweep,
@@ -60,6 +62,7 @@ def mutations(request: Request) -> Source:
         sweep = await _file_for_values(request, row)
         if sweep.options.tasks:
             raise Refusal("the trials of this sweep are a list of command lines, and no more")
+        _refuse_strange_words(request, sweep, settings)
         try:
             trial = await request.tracker.write(
                 sweep_changes.enqueue_run,
@@ -128,7 +131,10 @@ async def _change(
     controller = arguments.json("controller")
     if controller is not None:
         wishes = read_controller(controller)
-        naming = Drawing(await _file_for_values(request, row), row["seed"])
+        sweep = await _file_for_values(request, row)
+        for _mark, settings in wishes.settings:
+            _refuse_strange_words(request, sweep, settings)
+        naming = Drawing(sweep, row["seed"])
         await tracker.write(
             sweep_changes.obey_controller, key, controller, wishes, naming.name, time.time()
         )
@@ -162,6 +168,16 @@ def _refuse_other_program(request: Request, before: SweepFile, after: SweepFile)
     )
     if request.caller.scope != ALL and (not same or before.sweep.options.tasks):
         raise Refusal(f"a sweep's program stays as it is: {REFUSAL}")
+    strange = strange_in_space(after.sweep.space, before.sweep.space)
+    if request.caller.scope != ALL and strange is not None:
+        raise Refusal(f"{show(strange)} is not in the sweep's file: {REFUSAL}")
+
+
+def _refuse_strange_words(request: Request, sweep: Sweep, settings: Mapping[str, Any]) -> None:
+    """They become words of a command, too."""
+    strange = strange_in_settings(settings, sweep.space)
+    if request.caller.scope != ALL and strange is not None:
+        raise Refusal(f"{show(strange)} is not among the sweep's parameters and values: {REFUSAL}")
 
 
 async def _read(text: str) -> SweepFile:
