@@ -179,6 +179,17 @@ def test_who_logs_more_has_not_ended(client: Client, tracker: Tracker) -> None:
     assert (trial["state"], trial["cause"]) == ("waiting", "node")
 
 
+def test_rows_after_the_end_of_a_trial_do_not_revive_it() -> None:
+    ledger = LedgerInMemory()
+    number = ledger.claim(ledger.agent("stock"), "stock").trial["number"]
+    ledger.begin_client(number)
+    ledger.post(number, Post(complete=True, exit_code=0))
+    for first in range(2):
+        ledger.post(number, Post(rows={HISTORY: (first, rows(range(first, first + 1)))}))
+    assert ledger.trial(number)["state"] == "finished"
+    assert ledger.run(number)["state"] == "finished"
+
+
 def test_the_last_rows_of_a_node_that_finished_alone_are_the_runs(
     tracker: Tracker, cut: Cut
 ) -> None:

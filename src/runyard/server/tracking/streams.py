@@ -159,7 +159,7 @@ def _put(
             more = _fit(db, row, client, rows[0], now)
         place = clients.row_number(db, client, stream, start, bool(rows), more)
         goes_on = stream == HISTORY and place + len(rows) > count_rows(db, run, stream)
-        if client["ended_at"] is not None and goes_on and row["sweep"] is not None:
+        if client["ended_at"] is not None and goes_on and trials.is_at_work(db, run):
             clients.reopen(db, client)  # It was another process of the trial that has ended.
         put_rows(db, run, stream, place, rows)
         return place

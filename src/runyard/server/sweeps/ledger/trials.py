@@ -46,6 +46,11 @@ def earlier_clients(db: Connection, run: int) -> int:
     return number
 
 
+def is_at_work(db: Connection, run: int) -> bool:
+    """Whether an agent has the trial that a run is, if it is one."""
+    return exists(db, "SELECT 1 FROM trials WHERE run = ? AND state = 'running'", (run,))
+
+
 def by_number(db: Connection, sweep: int, number: int) -> Row | None:
     return fetch_one(db, "SELECT * FROM trials WHERE sweep = ? AND number = ?", (sweep, number))
 
