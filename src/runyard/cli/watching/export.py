@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         tuple(args.run), args.project, args.what, tuple(args.metric), archived=args.archived,
         output=args.output, format=args.format,
     )  # fmt: skip
-    exported = export(server, request, unfiltered(sys.stdout))
+    table = export(server, request, sys.stdout if sys.stdout.isatty() else unfiltered(sys.stdout))
     if args.output is not None:
-        say(f"{exported.rows} rows of {exported.runs} runs in {args.output}")
+        say(f"{table.rows} rows of {table.runs} runs in {args.output}")
     return 0
