@@ -6,7 +6,7 @@
   runyard export a1b2c3d4 --archived                 what was overwritten or rewound
 
 Without -o it goes to the terminal as CSV. RUN is an id, the beginning of one, or a name; without
-one, all runs.
+one, all runs. In CSV, text that a spreadsheet would run as a formula gets a ' before it.
 """
 
 from __future__ import annotations
