@@ -91,6 +91,11 @@ class Home:
         return self.path / "start.lock"
 
     @property
+    def port_holder(self) -> Path:
+        """The random part of the port holder's name; see `port_holder.py`."""
+        return self.path / "port-holder"
+
+    @property
     def log(self) -> Path:
         return self.path / "server.log"
 

@@ -10,8 +10,9 @@ after five seconds, it starts that server itself: an agent on a node cannot, and
 next command that somebody types. It ends with an orderly end of the server, when the state folder
 is gone, or a day after the last server.
 
-Server and holder meet at an abstract Unix socket (Linux). Nobody can guess its name without the
-key, and each side checks that the other is a process of the same user.
+Server and holder meet at an abstract Unix socket (Linux), and each side checks that the other is a
+process of the same user. All users can see the names of such sockets, and bind one that is free. So
+each holder has a name of its own, which nobody can foresee: its random part is in the state folder.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from runyard.home import Home, read_discovery
+from runyard.home import Home, read_discovery, write_whole
 from runyard.proof import hash_key, prove
 
 TYPE_CHECKING = False
@@ -76,18 +77,20 @@ class Holder:
 
 
 def start_holder(home: Home, key: str, sockets: Sequence[socket.socket]) -> Holder | None:
-    """A new holder of these sockets; None if there cannot be one."""
+    """A new holder of these sockets; None if there is to be none. OSError: it cannot be started."""
     import subprocess
 
     if sys.platform != "linux" or not _hold_seconds():
         return None
+    write_whole(home.port_holder, os.urandom(16).hex() + "\n")
     ours, theirs = socket.socketpair()
-    with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as meeting:
-        try:
-            meeting.bind(_meeting_place(home, key))
-        except OSError:  # There is already a holder.
-            ours.close()
-            return None
+    with (
+        contextlib.ExitStack() as failing,
+        theirs,
+        socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as meeting,
+    ):
+        failing.callback(ours.close)
+        meeting.bind(_meeting_place(home, key))
         # Listen already now, so that others find the holder while it still starts.
         meeting.listen(8)
         handles = [bound.fileno() for bound in sockets]
@@ -102,11 +105,14 @@ def start_holder(home: Home, key: str, sockets: Sequence[socket.socket]) -> Hold
             start_new_session=True,  # It survives the server's group and terminal.
             cwd="/",
         )
+        failing.pop_all()
     process.returncode = 0  # It outlives this process; Popen must not warn about that.
     return Holder(ours, list(sockets))
 
 
-def find_holder(home: Home, key: str) -> Holder | None:
+def find_holder(
+    home: Home, key: str, warn: Callable[[str], None] = lambda _: None
+) -> Holder | None:
     """The holder of a state folder's port, which hands over the port; None if there is none."""
     if sys.platform != "linux":
         return None
@@ -115,7 +121,8 @@ def find_holder(home: Home, key: str) -> Holder | None:
         line.settimeout(_PATIENCE_SECONDS)
         line.connect(_meeting_place(home, key))
         if not _is_ours(line):
-            raise PermissionError("that process is another user's")
+            warn("a process of another user has the name of our port holder")
+            raise PermissionError
         line.sendall(_TAKE)
         message, handles, _, _ = socket.recv_fds(line, 1, _MOST_SOCKETS)
         sockets = [socket.socket(fileno=handle) for handle in handles]
@@ -140,8 +147,16 @@ def end_holder(home: Home, key: str) -> None:
 
 
 def _meeting_place(home: Home, key: str) -> str:
-    """Its name depends on the path too: a copy of the state folder has the same key."""
-    return "\0runyard-port-" + prove(hash_key(key), "port holder", os.path.realpath(home.path))[:40]
+    """Its name depends on the path too: a copy of the state folder has the same key.
+
+    Holders of older versions have no random part.
+    """
+    try:
+        part = home.port_holder.read_text("ascii").strip()
+    except (OSError, ValueError):
+        part = ""
+    path = os.path.realpath(home.path)
+    return "\0runyard-port-" + prove(hash_key(key), f"port holder{part}", path)[:40]
 
 
 def _is_ours(peer: socket.socket) -> bool:
@@ -232,12 +247,17 @@ class _Process:
             if self._server is None:
                 if not self._has_folder():
                     return
-                self._restart.look()
+                if self._is_named():
+                    self._restart.look()
 
     def _has_folder(self) -> bool:
         """Whether the state folder still exists, with the same key."""
         discovery = read_discovery(self._home)
         return discovery is not None and discovery.key == self._key
+
+    def _is_named(self) -> bool:
+        """Whether the next server will ask this holder for the port, and no newer one."""
+        return bool(self._meeting.getsockname() == _meeting_place(self._home, self._key).encode())
 
     def _meet(self) -> None:
         peer, _ = self._meeting.accept()

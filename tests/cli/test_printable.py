@@ -92,13 +92,23 @@ def hostile_run(module_home: Home) -> str:
     ids=" ".join,
 )
 def test_what_others_wrote_is_text_in_every_command(hostile_run: str, words: list[str]) -> None:
+    show_on_terminal(words)
+    done = run_runyard(*words)
+    assert not any(code in done.stdout + done.stderr for code in OBEYED)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_table_is_text_on_a_terminal(hostile_run: str, form: str) -> None:
+    show_on_terminal(["export", hostile_run, "--what", "summary", "--format", form])
+
+
+def show_on_terminal(words: list[str]) -> None:
     with Terminal([*RUNYARD, *words], columns=200) as terminal:
         terminal.wait()
         shown = terminal.seen.decode()
     assert "nice" in shown
     assert not any(code in shown for code in OBEYED), shown
-    done = run_runyard(*words)
-    assert not any(code in done.stdout + done.stderr for code in OBEYED)
 
 
 @pytest.mark.live

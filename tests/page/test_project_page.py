@@ -3,6 +3,7 @@ what a chart says, what stands on an axis, and the way back."""
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -129,6 +130,40 @@ def test_a_deletion_is_of_runs_in_sight_named_and_restored(page: Page, yard: Yar
     expect(trash).to_contain_text("The trash is empty")
     page.keyboard.press("Escape")
     expect(page.locator(".run-link")).to_have_count(12)
+
+
+def test_no_cell_of_a_saved_table_is_a_formula(yard: Yard, open_page: OpenPage) -> None:
+    formula = "=cmd|' /C calc'!A1"
+    place = {"entity": yard.me(), "project": "formulas", "id": "f1"}
+    config = {"shift": -0.5, "flags": "-x 1", "@key": "-1e-7", "lines": "a\r=1"}
+    # A setting is a column where it differs between runs.
+    for name, settings in (("f0", {**dict.fromkeys(config, "x"), "shift": 1}), ("f1", config)):
+        text = json.dumps({key: {"value": value} for key, value in settings.items()})
+        new = {"entityName": yard.me(), "modelName": "formulas", "name": name, "config": text}
+        new["displayName"] = formula if name == "f1" else name
+        answer = yard.connection.post("/graphql", {"query": _UPSERT, "variables": {"input": new}})
+        assert "errors" not in answer
+    yard.log(place, [{formula: -1.0 - step} for step in range(3)])
+    page = open_page(login_link(yard.home, f"{yard.me()}/formulas"))
+    page.get_by_role("checkbox", name="Select all runs").check()
+    page.get_by_role("button", name="More for the selected runs").click()
+    with page.expect_download() as saved:
+        page.get_by_role("menuitem", name="Save as CSV").click()
+    with Path(saved.value.path()).open(newline="") as file:
+        [row] = [row for row in csv.DictReader(file) if row["Id"] == "f1"]
+    assert row["name"] == f"'{formula}"
+    expected = {"shift": "-0.5", "flags": "'-x 1", "'@key": "-1e-7", "lines": "a\r=1"}
+    assert {name: row.get(name) for name in expected} == expected
+    chart = page.get_by_role("region", name=f"Chart of {formula}")
+    expect(chart.locator(".plot")).to_have_attribute("data-lines", "1")
+    chart.hover()
+    chart.get_by_role("button", name=f"{formula}: more", exact=True).click()
+    with page.expect_download() as saved:
+        page.get_by_role("menuitem", name="Save as CSV", exact=True).click()
+    with Path(saved.value.path()).open(newline="") as file:
+        head, first, *_ = csv.reader(file)
+    assert head == ["line", "step", "value", "low", "high"]
+    assert first[:3] == [f"'{formula}", "0", "-1"]
 
 
 def test_many_runs_are_archived_moved_and_saved_with_a_way_back(page: Page, yard: Yard) -> None:

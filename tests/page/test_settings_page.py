@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from runyard.client.api import Api
 from runyard.client.discover import ensure_server
+from runyard.client.http import Connection
 from runyard.home import Home
 from tests.conftest import end_server
 from tests.page.accessibility import serious, wide
@@ -182,6 +183,40 @@ def test_a_key_logs_in_and_logging_out_ends_the_session(
     expect(page.get_by_text("This page shows nothing until you log in")).to_be_visible()
     assert session["id"] not in {each["id"] for each in api.people.sessions()}
     assert page.evaluate("localStorage.length") == 0
+
+
+def test_a_link_of_another_user_asks_before_it_ends_a_session(
+    yard: Home, api: Api, open_page: OpenPage
+) -> None:
+    key = api.people.add_user("mallory")["key"]
+    with contextlib.closing(Api(Connection(api.url, key))) as theirs:
+        link = f"{api.url}/#code={theirs.login_code()['code']}"
+    me = api.people.me()["name"]
+    page = open_page(login_link(yard))
+    mine = page.get_by_role("button", name=f"Logged in as {me}")
+    expect(mine).to_be_visible()
+    half = page.evaluate("JSON.stringify(localStorage)")
+
+    def follow(link: str) -> Locator:
+        page.goto("about:blank")
+        page.goto(link)
+        return page.get_by_role("dialog", name="Log in as another user?")
+
+    asked = follow(link)
+    expect(asked).to_contain_text(f"You are logged in as {me}. This link logs you in as mallory.")
+    assert serious(page) == []
+    asked.get_by_role("button", name="Stay").click()
+    expect(mine).to_be_visible()
+    assert page.url == f"{api.url}/"
+    assert page.evaluate("JSON.stringify(localStorage)") == half
+    assert "mallory" not in {session["user"] for session in api.people.sessions()}
+    # A link of one's own asks nothing.
+    follow(login_link(yard))
+    expect(mine).to_be_visible()
+    page.goto(link)
+    asked.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("button", name="Logged in as mallory")).to_be_visible()
+    assert [session["user"] for session in api.people.sessions()].count("mallory") == 1
 
 
 def test_a_page_that_is_open_keeps_its_session(yard: Home, api: Api, open_page: OpenPage) -> None:

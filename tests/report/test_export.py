@@ -144,3 +144,15 @@ def test_the_columns_stand_in_one_order_whatever_the_client_sent(
     assert header == "run,name,project,_step,loss,zoo,_runtime,_timestamp"
     named = export("export", "-P", "fish", "--metric", "zoo", "--metric", "loss").stdout
     assert named.startswith("run,name,project,_step,zoo,loss,_timestamp\n")
+
+
+def test_a_name_is_no_formula_in_csv_and_unchanged_elsewhere(
+    api: Api, export: RunRunyard, tmp_path: Path
+) -> None:
+    formula = "=cmd|' /C calc'!A1"
+    api.create_run({"id": "f1", "project": "formulas", "name": formula, "command": ["x"]})
+    for target in (tmp_path / "runs.csv", tmp_path / "runs.jsonl"):
+        assert export("export", "f1", "--what", "summary", "-o", str(target)).returncode == 0
+    [row] = csv.DictReader(io.StringIO((tmp_path / "runs.csv").read_text()))
+    assert row["name"] == f"'{formula}"
+    assert json.loads((tmp_path / "runs.jsonl").read_text())["name"] == formula

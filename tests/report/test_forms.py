@@ -114,6 +114,32 @@ def test_a_table_of_numbers_has_a_row_a_trial(tmp_path: Path) -> None:
     assert (row["run"], row["config.lr"], row["loss"]) == ("a", "0.1", "1.0")
 
 
+FORMULA = "=cmd|' /C calc'!A1"
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        *((text, f"'{text}") for text in (FORMULA, "+1+1", "-lr 0.1", "@SUM(A1)", "\t=1", "\r=1")),
+        ("-", "'-"),
+        *((text, text) for text in ("-1", "+1.5e-07", "-.5", "-inf", "-Infinity", "a=b", "'=1")),
+        ("a\r=1", "a\r=1"),
+        (-1, "-1"),
+        (-1e-07, "-1e-07"),
+        (float("-inf"), "-inf"),
+        (["=1"], '["=1"]'),
+        (None, ""),
+    ],
+)
+def test_no_cell_of_a_table_is_a_formula(tmp_path: Path, value: object, cell: str) -> None:
+    rows = [{"run": "a", "name": value, "project": "p", FORMULA: 1.0}]
+    [file] = write(report(tries=rows), tmp_path / "trials.csv")
+    text = file.read_bytes().decode()
+    [row] = csv.DictReader(io.StringIO(text, newline=""))
+    assert row == {"run": "a", "name": cell, "project": "p", f"'{FORMULA}": "1.0"}
+    assert not text.replace(f'"{cell}"', "").count("\r")
+
+
 def test_a_folder_holds_every_form(tmp_path: Path) -> None:
     written = {str(one.relative_to(tmp_path)) for one in write(report(), tmp_path / "out")}
     assert written >= {f"out/report.{end}" for end in ("html", "md", "tex", "txt", "json")}

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from runyard.client.discover import ensure_server
+from runyard.client.discover import ensure_server, start_server
+from runyard.client.http import Connection
 from runyard.home import Home, read_discovery
 from tests.conftest import run_runyard
 from tests.node.terminals import until
@@ -89,6 +90,45 @@ def test_two_thousand_connections_with_a_key_are_all_kept(
             made.setblocking(False)
             with contextlib.suppress(BlockingIOError):
                 assert made.recv(1) != b""  # That would be its end.
+
+
+FORWARDED = b"x-forwarded-for: 10.2.3.4\r\nx-forwarded-proto: https\r\n"
+
+
+@pytest.mark.usefixtures("many_files")
+@pytest.mark.parametrize("way", ["ordinary", "direct"])
+def test_strangers_do_not_cut_off_who_has_shown_a_key_through_a_proxy(
+    state_folder: Home, way: str
+) -> None:
+    api = start_server(state_folder, options=["--proxy", "127.0.0.1"]).api
+    discovery = read_discovery(state_folder)
+    assert discovery is not None
+    run = api.create_run({"id": "one", "project": "birds", "command": ["x"]})
+    word = base64.b64encode(f"api:{discovery.key}".encode())
+    shown = b"host: a\r\nauthorization: Basic %b\r\n" % word + FORWARDED
+    rows = b'{"files": {"wandb-history.jsonl": {"offset": 0, "content": ["{\\"loss\\": 1}"]}}}'
+    stream = f"/files/{run['entity']}/birds/one/file_stream".encode()
+    asked = {
+        "ordinary": b"GET /api/health HTTP/1.1\r\n%b\r\n" % shown,
+        "direct": b"POST %b HTTP/1.1\r\n%bcontent-length: %d\r\n\r\n%b"
+        % (stream, shown, len(rows), rows),
+    }[way]
+    address = "127.0.0.1", discovery.port
+    with socket.create_connection(address, 60) as proxied:
+        for _ in range(2):
+            proxied.sendall(asked)
+            answer = http.client.HTTPResponse(proxied)
+            answer.begin()
+            assert (answer.status, answer.read() != b"") == (200, True)
+            with (
+                connected(address, 1_200, b""),
+                contextlib.closing(Connection(discovery.url, discovery.key)) as last,
+            ):
+                last.get("/api/me")  # It is accepted after all the others.
+                proxied.setblocking(False)
+                with pytest.raises(BlockingIOError):
+                    proxied.recv(1)
+                proxied.settimeout(60)
 
 
 CHUNKED = b"POST /api/login HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n0\r\n"

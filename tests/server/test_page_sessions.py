@@ -16,7 +16,7 @@ from runyard.server.page import login
 from runyard.server.people import sessions
 from runyard.server.tracker import Tracker
 from tests.server.asgi import KEY, KEY_ID, Answer, Client
-from tests.server.browsers import SAME_ORIGIN, Visitor, new_code
+from tests.server.browsers import SAME_ORIGIN, Visitor, log_in, new_code
 from tests.server.conftest import Upsert
 from tests.server.persons import Person
 from tests.server.test_auth_middleware import METHODS, OPEN, _filled
@@ -137,6 +137,25 @@ def test_a_new_login_ends_the_browsers_old_session(client: Client, visitor: Visi
     assert visitor.ask("POST", "/api/login", {"code": new_code(client)}).status == 200
     assert visitor.get("/api/me").status == 401
     assert len(client.get("/api/sessions").json()) == 1
+
+
+def test_a_link_of_another_user_ends_no_session_unasked(
+    client: Client, visitor: Visitor, bob: Person
+) -> None:
+    """Anybody can send a link: what its visitor then writes would be its author's."""
+    for secret in (new_code(client, bob.key), bob.key):
+        refused = visitor.ask("POST", "/api/login", {"code": secret})
+        assert refused.status == 409
+        assert refused.json()["error"] == "You are logged in as ada. This link logs you in as bob."
+        assert "set-cookie" not in refused.headers
+        assert visitor.get("/api/me").json()["name"] == "ada"
+    # The code is still good, once, for who agrees.
+    code = new_code(client, bob.key)
+    assert visitor.ask("POST", "/api/login", {"code": code}).status == 409
+    agreed = visitor.ask("POST", "/api/login", {"code": code, "replace": True})
+    assert (agreed.status, agreed.json()["name"]) == (200, "bob")
+    assert visitor.get("/api/me").status == 401
+    assert log_in(client, code).status == 403
 
 
 def test_a_session_ends_with_its_key(ada: Person, bob: Person, client: Client) -> None:

@@ -268,6 +268,53 @@ def test_a_copy_of_the_state_folder_has_another_one(state_folder: Home, tmp_path
     assert find_holder(copy, served(state_folder).key) is None
 
 
+def test_who_has_the_name_of_the_last_holder_does_not_get_the_port(state_folder: Home) -> None:
+    """All users of the machine can see that name, and bind it once its process has ended."""
+    ensure_server(state_folder)
+    wait_until(lambda: holder_pids(state_folder))
+    port, name = served(state_folder).port, _meeting_place(state_folder, served(state_folder).key)
+    assert f"@{name[1:]}" in Path("/proc/net/unix").read_text()
+    stop_server(state_folder)
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as squatter:
+        wait_until(lambda: not holder_pids(state_folder))
+        squatter.bind(name)
+        ensure_server(state_folder)
+        assert served(state_folder).port == port
+        wait_until(lambda: holder_pids(state_folder))
+        kill_server(state_folder)
+        assert ask(port).startswith(b"HTTP/1.1 503 ")
+        assert not can_be_bound(port)
+
+
+def test_the_log_says_that_nobody_keeps_the_port(state_folder: Home) -> None:
+    ensure_server(state_folder)
+    stop_server(state_folder)
+    name = state_folder.path / "port-holder"
+    name.unlink(missing_ok=True)
+    name.mkdir()
+    ensure_server(state_folder)
+    port = served(state_folder).port
+    warning = f"no process keeps port {port} if this server is killed: "
+    wait_until(lambda: warning in state_folder.log.read_text())
+    assert not holder_pids(state_folder)
+
+
+def test_a_holder_that_was_replaced_starts_no_server(state_folder: Home) -> None:
+    ensure_server(state_folder)
+    port = served(state_folder).port
+    wait_until(lambda: holder_pids(state_folder))
+    (holder,) = holder_pids(state_folder)
+    (state_folder.path / "port-holder").write_text("of another one")
+    kill_server(state_folder)
+    try:
+        assert ask(port).startswith(b"HTTP/1.1 503 ")
+        time.sleep(_RESTART_SECONDS + 3)
+        assert ask(port).startswith(b"HTTP/1.1 503 ")
+        assert not server_pids(state_folder)
+    finally:
+        os.kill(holder, signal.SIGKILL)
+
+
 STRANGER = """
 import os, socket, sys
 os.setgid(65534), os.setuid(65534)
@@ -303,7 +350,9 @@ def test_another_user_neither_gets_the_port_nor_hands_one_out(
         assert stranger.stdout is not None
         assert stranger.stdout.readline() == "b'' 0\n"
         assert stranger.stdout.readline() == "squats\n"
-        assert find_holder(other, key) is None
+        met: list[str] = []
+        assert find_holder(other, key, met.append) is None
+        assert met == ["a process of another user has the name of our port holder"]
         assert stranger.stdout.readline() == "b''\n"
     with contextlib.closing(socket.socket()) as probe:
         assert probe.connect_ex(("127.0.0.1", served(state_folder).port)) == 0

@@ -2,7 +2,7 @@
 
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { get, logIn, loggedOut } from "./api";
+import { followLink, get, loggedOut } from "./api";
 import { Bar } from "./components/Bar";
 import { Confirm } from "./components/Confirm";
 import { Help } from "./components/Help";
@@ -11,7 +11,7 @@ import { Failure, Loading, NothingHere } from "./components/States";
 import { Toasts } from "./components/Toasts";
 import { useShortcuts } from "./keyboard";
 import { Observed } from "./observe";
-import { Login } from "./pages/Login";
+import { Login, OtherUser, type OtherUserProps } from "./pages/Login";
 import { navigate, usePlace } from "./router";
 import { findRoute, type PageProps } from "./routes";
 import type { Me } from "./shapes";
@@ -29,8 +29,7 @@ function takeCode(): string | null {
   return code;
 }
 
-async function comeIn(code: string | null, refused: (why: string) => void): Promise<Standing> {
-  if (code) await logIn(code).catch((error: Error) => refused(error.message));
+async function comeIn(): Promise<Standing> {
   try {
     me.set(await get<Me>("api/me"));
     return "in";
@@ -44,18 +43,21 @@ export function App() {
   // Most visitors have their cookie: the page asks for its data at once, and hears if it is refused.
   const [standing, setStanding] = useState<Standing>(code ? "asking" : "in");
   const [why, setWhy] = useState("");
+  const [otherUser, setOtherUser] = useState<OtherUserProps | null>(null);
   const [helps, setHelps] = useState(false);
   useEffect(() => {
-    void comeIn(code, setWhy).then(setStanding);
+    const agreed = (says: string) => new Promise<boolean>((settle) => setOtherUser({ says, settle }));
+    const login = code ? followLink(code, agreed).catch((error: Error) => setWhy(error.message)) : Promise.resolve();
+    void login.then(comeIn).then(setStanding);
     const leave = () => setStanding("out");
     loggedOut.add(leave);
     // A link that is pasted into the address of this very page changes what is behind the # alone.
-    const followLink = () => location.hash.startsWith("#code=") && location.reload();
-    addEventListener("hashchange", followLink);
+    const takeLink = () => location.hash.startsWith("#code=") && location.reload();
+    addEventListener("hashchange", takeLink);
     const timer = setInterval(() => void get("api/me").catch(() => {}), STAY_IN);
     return () => {
       loggedOut.delete(leave);
-      removeEventListener("hashchange", followLink);
+      removeEventListener("hashchange", takeLink);
       clearInterval(timer);
     };
   }, []);
@@ -68,8 +70,8 @@ export function App() {
     ],
     [],
   );
-  if (standing === "asking") return <Loading />;
-  if (standing === "out") return <Login why={why} done={() => void comeIn(null, setWhy).then(setStanding)} />;
+  if (standing === "asking") return otherUser ? <OtherUser {...otherUser} /> : <Loading />;
+  if (standing === "out") return <Login why={why} done={() => void comeIn().then(setStanding)} />;
   return (
     <>
       <a class="skip" href="#main">

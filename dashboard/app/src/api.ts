@@ -95,9 +95,20 @@ export async function del<T>(path: string, more?: Asking): Promise<T> {
   return (await (await ask("DELETE", path, undefined, more)).json()) as T;
 }
 
-/** Exchange a one-time code, or a key, for a session: a cookie for this path, and the page's half. */
-export async function logIn(code: string): Promise<void> {
-  keepHalf(await post("api/login", { code, path: root.pathname, secure: location.protocol === "https:" }));
+/** Exchange a one-time code, or a key, for a session: a cookie for this path, and the page's half.
+ * `replace`: instead of the session of another user, which is otherwise an error 409. */
+export async function logIn(code: string, replace: boolean): Promise<void> {
+  keepHalf(await post("api/login", { code, replace, path: root.pathname, secure: location.protocol === "https:" }));
+}
+
+/** Log in by a link. Anybody can send one: if it is another user's, the session stays unless `agreed`. */
+export async function followLink(code: string, agreed: (says: string) => Promise<boolean>): Promise<void> {
+  try {
+    await logIn(code, false);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 409) throw error;
+    if (await agreed(error.message)) await logIn(code, true);
+  }
 }
 
 export async function logOut(): Promise<void> {

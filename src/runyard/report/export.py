@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -26,6 +27,8 @@ Row = dict[str, Any]
 FORMATS = ("csv", "jsonl", "parquet")
 WHAT = ("history", "system", "summary")
 _RUN_COLUMNS = ("run", "name", "project")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+|inf|nan|infinity)(e[+-]?\d+)?", re.I | re.A)
 
 
 def select_rows(
@@ -152,11 +155,33 @@ def _write_csv(rows: Iterable[Row], file: IO[str]) -> int:
     """Runs may have logged different metrics: the columns are known when all rows are."""
     table = list(rows)
     columns = list(dict.fromkeys(chain(_RUN_COLUMNS, *table)))
-    writer = csv.DictWriter(file, columns, lineterminator="\n")
-    writer.writeheader()
+    writer = csv.writer(_Lines(file))
+    writer.writerow(map(csv_cell, columns))
     for row in table:
-        writer.writerow({key: _cell(value) for key, value in row.items()})
+        writer.writerow([csv_cell(row.get(key)) for key in columns])
     return len(table)
+
+
+class _Lines:
+    """Python before 3.13 quotes a carriage return in a cell only where it ends lines, too."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, line: str) -> None:
+        self._file.write(line.removesuffix("\r\n") + "\n")
+
+
+def csv_cell(value: Any) -> Any:
+    """A value as a cell of CSV, by the same rule as in the page (dashboard/app/src/csv.ts).
+
+    A spreadsheet runs a cell that begins like a formula: such text gets a ' before it. Numbers
+    stay as they are.
+    """
+    cell = _cell(value)
+    if isinstance(cell, str) and cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell):
+        return f"'{cell}"
+    return cell
 
 
 def _write_jsonl(rows: Iterable[Row], file: IO[str]) -> int:

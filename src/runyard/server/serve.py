@@ -55,7 +55,7 @@ def serve(
     allow_many_connections()
     before = read_discovery(home)
     listening = find_listening(listen or (before.listen if before else "127.0.0.1"))
-    holder = find_holder(home, before.key) if before else None
+    holder = find_holder(home, before.key, log.warning) if before else None
     bound = bind_beside(listening, port, holder.sockets) if holder else None
     if holder is not None and bound != holder.sockets:
         holder.end()  # It holds another address. The next one is started when we serve.
@@ -160,7 +160,11 @@ async def _serve(
     write_discovery(home, discovery)
     log.info("runyard %s serves %s at %s", __version__, home.path, discovery.url)
     ready()
-    holder = holder or start_holder(home, discovery.key, bound)
+    try:
+        holder = holder or start_holder(home, discovery.key, bound)
+    except OSError as error:
+        what = "no process keeps port %d if this server is killed: %s; others can then take it"
+        log.warning(what, discovery.port, error)
     await serving
     if renewal is not None:
         renewal.cancel()

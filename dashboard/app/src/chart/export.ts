@@ -1,5 +1,6 @@
 // A chart as a file: a picture as it is shown, a drawing, or its numbers.
 
+import { csvCell } from "../csv";
 import { inOrder, smooth, spikes, type Line } from "./lines";
 import { scaleX, scaleY } from "./paint";
 import type { Plot, View } from "./plot";
@@ -37,17 +38,13 @@ async function painted(svg: string): Promise<Blob> {
 }
 
 export function saveCsv(lines: readonly Line[], title: string, x: string): void {
-  const rows = [["line", x, "value", "low", "high"].map(quoted).join(",")];
+  const rows = [["line", x, "value", "low", "high"].map(csvCell).join(",")];
   for (const line of lines) {
     for (let place = 0; place < line.x.length; place++) {
-      rows.push([quoted(line.label), line.x[place], line.y[place], line.low?.[place] ?? "", line.high?.[place] ?? ""].join(","));
+      rows.push([csvCell(line.label), line.x[place], line.y[place], line.low?.[place] ?? "", line.high?.[place] ?? ""].join(","));
     }
   }
   saveFile(`${title}.csv`, new Blob([rows.join("\n"), "\n"], { type: "text/csv" }));
-}
-
-function quoted(text: string): string {
-  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 /** The chart as SVG: with axes, bands and lines as they are on the screen, and a legend under it. */

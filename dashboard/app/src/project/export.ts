@@ -1,6 +1,7 @@
 // The table of runs as a file: CSV for programs, LaTeX for a paper.
 
 import { saveFile } from "../chart/export";
+import { csvCell } from "../csv";
 import { labelOf } from "./columns";
 import { reader } from "./fields";
 import type { Keys, Run } from "./runs";
@@ -21,10 +22,6 @@ function plain(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (Array.isArray(value)) return value.join(" ");
   return typeof value === "object" ? JSON.stringify(value) : String(value);
-}
-
-function csvCell(text: string): string {
-  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 const SPECIAL: Record<string, string> = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}" };

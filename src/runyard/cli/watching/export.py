@@ -6,7 +6,7 @@
   runyard export a1b2c3d4 --archived                 what was overwritten or rewound
 
 Without -o it goes to the terminal as CSV. RUN is an id, the beginning of one, or a name; without
-one, all runs.
+one, all runs. In CSV, text that a spreadsheet would run as a formula gets a ' before it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         tuple(args.run), args.project, args.what, tuple(args.metric), archived=args.archived,
         output=args.output, format=args.format,
     )  # fmt: skip
-    exported = export(server, request, unfiltered(sys.stdout))
+    table = export(server, request, sys.stdout if sys.stdout.isatty() else unfiltered(sys.stdout))
     if args.output is not None:
-        say(f"{exported.rows} rows of {exported.runs} runs in {args.output}")
+        say(f"{table.rows} rows of {table.runs} runs in {args.output}")
     return 0

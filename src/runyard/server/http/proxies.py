@@ -62,9 +62,14 @@ class ProxyMiddleware:
         await self._app(self.seen(scope) if scope["type"] == "http" else scope, receive, send)
 
     def seen(self, scope: Scope) -> Scope:
-        """A request as the application sees it."""
+        """A request as the application sees it.
+
+        In the same scope: the connection looks there for a caller whose key was good.
+        """
         peer = scope.get("client")
-        return {**scope, **self._told(scope)} if peer and peer[0] in self._proxies else scope
+        if peer and peer[0] in self._proxies and CAME_BY not in scope:
+            scope.update(self._told(scope))
+        return scope
 
     def _told(self, scope: Scope) -> Scope:
         headers: dict[bytes, str] = {}

@@ -31,11 +31,13 @@ _KEY = re.compile(r"[0-9a-f]{30,}")
 
 @dataclass
 class LoginQuestion:
-    """`path` and `secure` are how the browser sees the page: a proxy may stand in between."""
+    """`path` and `secure` are how the browser sees the page: a proxy may stand in between.
+    `replace`: the session of another user, if the browser has one, ends (else: 409)."""
 
     code: str
     path: str | None = None
     secure: bool = False
+    replace: bool = False
 
 
 # A session that could make codes would confirm itself.
@@ -50,19 +52,21 @@ async def make_code(request: Request) -> Response:
 async def log_in(request: Request) -> Response:
     """Exchange a code or a key for a session: its cookie, and the `proof` that goes into the
     header `X-Runyard`; `ticket` replaces that in the address of a file. `path` and `secure` are
-    how the browser sees the page (open: no key).
+    how the browser sees the page (open: no key). If the browser is logged in as another user, the
+    answer is 409 and the code stays good, unless `replace` is true.
     """
     if not is_own_login(request.scope):
         raise HttpError(403, "log in on runyard's own page")
     body = await read_texts(request)
     accounts, now = tracker_of(request).accounts, time.time()
-    caller = await _shown(request, body.get("code"))
+    before = session_of(request)
+    is_agreed = before is None or body.get("replace") is True
+    caller = await _shown(request, body.get("code"), instead_of_others=is_agreed)
     session, cookie, proof = accounts.sessions.make(
         caller.key_id, request.headers.get("user-agent", ""), _address(request), now
     )
     if not await accounts.open_session(session):
         raise _refused(body.get("code"))
-    before = session_of(request)
     if before is not None:  # The browser forgets its cookie for the new one.
         await accounts.end_sessions([before])
     ticket = accounts.sessions.ticket(session)
@@ -106,17 +110,24 @@ async def log_out(request: Request) -> Response:
     return response
 
 
-async def _shown(request: Request, secret: object) -> Caller:
-    """Whose code or key this is. A code is worth nothing afterwards."""
-    accounts = tracker_of(request).accounts
+async def _shown(request: Request, secret: object, *, instead_of_others: bool = True) -> Caller:
+    """Whose code or key this is. A code is worth nothing afterwards.
+
+    Otherwise it is refused if it is another user's than the session: anybody can send a link.
+    """
+    accounts, now = tracker_of(request).accounts, time.time()
     if isinstance(secret, str) and secret:
-        key_id = accounts.codes.take(secret, time.time())
+        key_id = accounts.codes.find(secret, now)
         caller = (
             accounts.by_key_id(key_id) if key_id else accounts.caller(secret, _address(request))
         )
         if caller is not None:
             if caller.scope == RUNS:
                 raise HttpError(403, f"{REFUSAL}; `runyard ui` prints a link")
+            if not instead_of_others and caller.key != caller_of(request).key:
+                who = f"You are logged in as {caller_of(request).name}"
+                raise HttpError(409, f"{who}. This link logs you in as {caller.name}.")
+            accounts.codes.take(secret, now)
             return caller
     await asyncio.sleep(REFUSAL_SECONDS)
     why = accounts.why_refused(secret) if isinstance(secret, str) else None

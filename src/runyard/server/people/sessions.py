@@ -64,10 +64,16 @@ class Codes:
         self._codes[_hash(code)] = (key_id, now + CODE_SECONDS)
         return code
 
+    def find(self, code: str, now: float) -> str | None:
+        """The key that a code stands for."""
+        key_id, end = self._codes.get(_hash(code), ("", 0.0))
+        return key_id if end > now else None
+
     def take(self, code: str, now: float) -> str | None:
         """The key that a code stands for. It is worth nothing from then on."""
-        key_id, end = self._codes.pop(_hash(code), ("", 0.0))
-        return key_id if end > now else None
+        key_id = self.find(code, now)
+        self._codes.pop(_hash(code), None)
+        return key_id
 
 
 class Sessions:
