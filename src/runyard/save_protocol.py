@@ -16,7 +16,8 @@ GO_ON_NOTE = "go-on"
 # Written as soon as a program looks for its checkpoint, before a checkpoint exists.
 USED_NOTE = ".used"
 # Names the attempt that has the folder: an earlier one that is heard again must not save there.
-ATTEMPT_NOTE = ".attempt"
+# Beside the folder: many programs look whether theirs is empty.
+_ATTEMPT_NOTE = ".{}-attempt"
 # The manifest of a checkpoint.
 MANIFEST = "manifest.json"
 # Names the folder in which programs store the pace of their earlier runs (`train/courses.py`).
@@ -25,12 +26,13 @@ COURSES = "RUNYARD_COURSES"
 
 def take_folder(folder: str, run: str | None, attempt: int) -> None:
     """Say which attempt saves in a folder from now on. A disk that is full takes no note."""
-    aside = f"{folder}/{ATTEMPT_NOTE}-{os.urandom(4).hex()}"
+    note = attempt_note(folder)
+    aside = f"{note}-{os.urandom(4).hex()}"
     with contextlib.suppress(OSError):
         try:
             with open(aside, "w", encoding="utf-8") as file:
                 json.dump({"run": run, "attempt": attempt}, file)
-            os.replace(aside, f"{folder}/{ATTEMPT_NOTE}")
+            os.replace(aside, note)
         except OSError:
             os.unlink(aside)
 
@@ -38,11 +40,17 @@ def take_folder(folder: str, run: str | None, attempt: int) -> None:
 def attempt_in(folder: str, run: str | None) -> int | None:
     """The attempt of a run that has a folder; None if none of this run has it."""
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-        with open(f"{folder}/{ATTEMPT_NOTE}", encoding="utf-8") as file:
+        with open(attempt_note(folder), encoding="utf-8") as file:
             note = json.load(file)
         if note["run"] == run:
             return int(note["attempt"])
     return None
+
+
+def attempt_note(folder: str) -> str:
+    """Where it is said which attempt has a folder."""
+    place, name = os.path.split(os.path.abspath(folder))
+    return os.path.join(place, _ATTEMPT_NOTE.format(name))
 
 
 def courses_folder(home: str, project: str) -> str:

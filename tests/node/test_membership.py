@@ -14,7 +14,7 @@ import pytest
 from runyard.node.agent.membership import Membership
 from runyard.node.attempt.trial_attempt import Attempt
 from runyard.node.link.channel import Answer
-from runyard.save_protocol import take_folder
+from runyard.save_protocol import attempt_note, take_folder
 
 LEASE = 60.0
 
@@ -89,8 +89,9 @@ def test_anothers_run_and_an_unreadable_note_say_nothing(
     take_folder(str(tmp_path), "another", 2)
     desk = Desk(tmp_path, monkeypatch)
     desk.pass_time(LEASE + 1)
-    (tmp_path / ".attempt").write_bytes(b"\xff[")
+    note = Path(attempt_note(str(tmp_path)))
+    note.write_bytes(b"\xff[")
     desk.pass_time(1)
-    (tmp_path / ".attempt").write_text("[]")
+    note.write_text("[]")
     desk.pass_time(1)
     assert desk.held.ended == []

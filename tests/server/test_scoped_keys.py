@@ -191,7 +191,7 @@ def test_with_a_programs_key_no_trial_has_words_of_its_own(ada: Person, shell: P
     config = """
         method: random
         controller: {type: local}
-        command: [bash, -c, "python ${place}/train.py --lr=${lr}"]
+        command: [bash, -c, "python ${place}/train.py --lr=${lr} ${stage}"]
         parameters:
           lr: {min: 0.1, max: 1.0}
           place: {values: [here, there]}
@@ -202,7 +202,12 @@ def test_with_a_programs_key_no_trial_has_words_of_its_own(ada: Person, shell: P
     for strange in (
         {"place": "/tmp/evil"},
         {"lr": "$(id)"},
-        {"path": 1},
+        {"path": "/tmp/evil"},
+        {"path": "os.system"},
+        {"+x": 1},
+        {"x._target_": 1},
+        {"stage": "evil"},
+        {"interpreter": "evil"},
         {"net": {"kind": "; id"}},
         {"net": {"+x._target_=os.system": 1}},
         {"place": ["here", {"there": "; id"}]},
@@ -210,6 +215,9 @@ def test_with_a_programs_key_no_trial_has_words_of_its_own(ada: Person, shell: P
         refused = shell.ask(MAKE_SWEEP, id=sweep, controller=_schedule({**good, **strange}))
         assert "not among the sweep's parameters and values" in refused["errors"][0]["message"]
     assert "errors" not in shell.ask(MAKE_SWEEP, id=sweep, controller=_schedule(good))
+    # A scheduler may have a space of its own.
+    plain = {**good, "rate": 1e-3, "optimizer": "adam", "layer": {"kind": "conv-3"}}
+    assert "errors" not in shell.ask(MAKE_SWEEP, id=sweep, controller=_schedule(plain))
     own = _schedule({**good, "place": "elsewhere"})
     assert "errors" not in ada.ask(MAKE_SWEEP, id=sweep, controller=own)
 
@@ -217,11 +225,12 @@ def test_with_a_programs_key_no_trial_has_words_of_its_own(ada: Person, shell: P
     for other in (
         config.replace("[here, there]", "[here, there, '; id']"),
         config.replace("value: mlp", "value: '; id'"),
-        config.replace("lr: {", "rate: {value: 1}\n          lr: {"),
+        config.replace("lr: {", "rate: {value: '; id'}\n          lr: {"),
     ):
         refused = shell.ask(MAKE_SWEEP, id=more, config=other)
-        assert "is not in the sweep's file" in refused["errors"][0]["message"]
+        assert "is new in the sweep's file" in refused["errors"][0]["message"]
     wider = config.replace("max: 1.0", "max: 2.0").replace("[here, there]", "[here]")
+    wider = wider.replace("lr: {", "rate: {value: fast}\n          lr: {")
     assert "errors" not in shell.ask(MAKE_SWEEP, id=more, config=wider)
 
 

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from runyard.save_protocol import ATTEMPT_NOTE, MANIFEST, attempt_in, take_folder
+from runyard.save_protocol import MANIFEST, attempt_in, attempt_note, take_folder
 from runyard.train.errors import Damaged
 from runyard.train.saying import warn
 
@@ -72,7 +72,7 @@ def take(root: Path) -> None:
         warn(
             f"this is attempt {mine}, and attempt {there} has gone on with the run meanwhile: "
             "nothing more is saved here, and this program ends. Nothing is lost and nothing is to "
-            f"be done. (If there is no attempt {there}: remove {root / ATTEMPT_NOTE})"
+            f"be done. (If there is no attempt {there}: remove {attempt_note(str(root))})"
         )
         # Not the code that asks to be started again.
         raise SystemExit(1)

@@ -1,34 +1,46 @@
-"""What a key for runs may not bring into a sweep: a word that its file does not have.
+"""What a key for runs may not bring into a sweep: words that could run something.
 
 Agents put names and values into the words of a command, or into a shell's line. Numbers do no harm
-there; a text that none of the sweep's owners wrote could run anything. Pure.
+there. A parameter of the file keeps to the texts that the file has. A scheduler with a space of its
+own, and a changed file, may add parameters whose names and texts are plain words. Pure.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from runyard.search.command import MACROS
 from runyard.search.distributions import Categorical
 from runyard.search.space import Space
+from runyard.search.sweep_shape import Sweep
+
+# No path, no module, no option, nothing that a shell or Hydra reads as its own.
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 
 
-def strange_in_settings(settings: Mapping[str, Any], space: Space) -> str | None:
-    """The first name or text of a trial's settings that the parameter does not have."""
-    return _strange({name: set(_texts(value)) for name, value in settings.items()}, space)
+def strange_in_settings(settings: Mapping[str, Any], sweep: Sweep) -> str | None:
+    """The first name or text of a trial's settings that is not the sweep's."""
+    return _strange({name: set(_texts(value)) for name, value in settings.items()}, sweep)
 
 
-def strange_in_space(new: Space, space: Space) -> str | None:
+def strange_in_space(new: Space, sweep: Sweep) -> str | None:
     """The first name or text that a changed file would add."""
-    return _strange(_words(new), space)
+    return _strange(_words(new), sweep)
 
 
-def _strange(words: Mapping[str, set[str]], space: Space) -> str | None:
-    known = _words(space)
+def _strange(words: Mapping[str, set[str]], sweep: Sweep) -> str | None:
+    known = _words(sweep.space)
+    command = " ".join(map(str, sweep.command or ()))
     for name, texts in words.items():
-        if name not in known:
+        if name in known:
+            strange = texts - known[name]
+        elif name in MACROS or f"${{{name}}}" in command:
             return name
-        for text in sorted(texts - known[name]):
+        else:
+            strange = {text for text in (name, *texts) if not _PLAIN.fullmatch(text)}
+        for text in sorted(strange):
             return text
     return None
 

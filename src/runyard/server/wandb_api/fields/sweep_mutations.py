@@ -168,14 +168,14 @@ def _refuse_other_program(request: Request, before: SweepFile, after: SweepFile)
     )
     if request.caller.scope != ALL and (not same or before.sweep.options.tasks):
         raise Refusal(f"a sweep's program stays as it is: {REFUSAL}")
-    strange = strange_in_space(after.sweep.space, before.sweep.space)
+    strange = strange_in_space(after.sweep.space, before.sweep)
     if request.caller.scope != ALL and strange is not None:
-        raise Refusal(f"{show(strange)} is not in the sweep's file: {REFUSAL}")
+        raise Refusal(f"{show(strange)} is new in the sweep's file: {REFUSAL}")
 
 
 def _refuse_strange_words(request: Request, sweep: Sweep, settings: Mapping[str, Any]) -> None:
     """They become words of a command, too."""
-    strange = strange_in_settings(settings, sweep.space)
+    strange = strange_in_settings(settings, sweep)
     if request.caller.scope != ALL and strange is not None:
         raise Refusal(f"{show(strange)} is not among the sweep's parameters and values: {REFUSAL}")
 
