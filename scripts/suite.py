@@ -9,6 +9,9 @@ end, where its first failure is still to be read above: its cause is to be found
 or becomes a line of docs/flakes.md, which has at most two. More than five failures are no chance:
 they fail at once. A test that is skipped the second time has not passed.
 
+Slow files that passed on the very same code are left out (tests/green_files.py says how that is
+known); with RUNYARD_EVERY_TEST=1 all run.
+
 Before that it prints which files took longest, summed over their tests, and how much processor time
 of theirs that was (without servers and clusters, which nobody waits for). At the end it lists the
 rows of docs/requirements.md whose tests did not prove them (tests/proofs.py says how): skipped, or
@@ -25,12 +28,25 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from tests.green_files import (
+    COMMITTED,
+    OF_THIS_MACHINE,
+    Checkout,
+    GreenFiles,
+    find_green,
+    green_of_run,
+    is_switched,
+    outcomes_of,
+    read_green,
+    write_green,
+)
 from tests.order import keep_seconds
 from tests.proofs import find_unproved, read_commit_day, read_records
 from tests.requirements import PAGE, read_rows
@@ -90,7 +106,17 @@ def main(words: list[str]) -> int:
     known = read_flakes()
     FAILURES.unlink(missing_ok=True)
     _compile_tests()
-    code, ended, slowest = run_pytest(words, [])
+    checkout, green = read_checkout()
+    if green:
+        print(
+            f"== {len(green)} slow test files passed on the very same code since "
+            f"{min(record.day for record in green.values())}, and do not run again "
+            "(RUNYARD_EVERY_TEST=1 runs them)",
+            flush=True,
+        )
+    code, ended, slowest = run_pytest([*words, *(f"--ignore={file}" for file in green)], [])
+    if checkout is not None and code in (0, _TESTS_FAILED):
+        _keep_green(checkout, ended)
     print("== the slowest files: seconds of their tests, and of the processor")
     for file, seconds, cpu in slowest:
         print(f"{seconds:7.1f} {cpu:7.1f}  {file}")
@@ -111,10 +137,35 @@ def main(words: list[str]) -> int:
         code = _TESTS_FAILED if is_twice or len(known) > MOST_FLAKES else 0
     if code not in (0, _TESTS_FAILED) or not PAGE.exists():
         return code
-    unproved = find_unproved(read_rows(), ended, os.environ, read_records(), read_commit_day())
+    rows = read_rows()
+    ended = {**ended, **outcomes_of(green, rows)}
+    unproved = find_unproved(rows, ended, os.environ, read_records(), read_commit_day())
     for line in [f"== not proved by this run, of {PAGE}: {len(unproved)}", *unproved]:
         print(line)
     return _TESTS_FAILED if unproved and os.environ.get("CI") else code
+
+
+def read_checkout() -> tuple[Checkout | None, GreenFiles]:
+    """The files that are tested, and the slow test files that need not run."""
+    try:
+        checkout = Checkout(Path.cwd())
+    except (OSError, subprocess.CalledProcessError):  # An unpacked release: everything runs.
+        return None, {}
+    if is_switched(os.environ):
+        return checkout, {}
+    known = [read_green(COMMITTED), read_green(OF_THIS_MACHINE)]
+    return checkout, find_green(checkout, known, read_commit_day(), in_ci="CI" in os.environ)
+
+
+def _keep_green(before: Checkout, ended: dict[str, str]) -> None:
+    """What failed at first is no proof, nor is what ran while somebody changed its inputs."""
+    after, day = Checkout(Path.cwd()), datetime.now(timezone.utc).date()
+    in_ci = "CI" in os.environ
+    ran = green_of_run(after, ended, day, in_ci=in_ci)
+    same = {
+        file: record for file, record in ran.items() if before.inputs.get(file) == record.inputs
+    }
+    write_green({**read_green(OF_THIS_MACHINE), **same}, OF_THIS_MACHINE)
 
 
 def _compile_tests() -> None:

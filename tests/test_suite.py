@@ -45,7 +45,11 @@ def run_suite(folder: Path, *words: str, **files: str) -> subprocess.CompletedPr
     for name, text in files.items():
         (folder / f"test_{name}.py").write_text(text)
     (folder / "pytest.ini").write_text("[pytest]\n")
-    environ = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
+    environ = {
+        name: value
+        for name, value in os.environ.items()
+        if not {"PYTEST", "RUNYARD"} & set(name.split("_"))
+    }
     return subprocess.run(
         [sys.executable, SUITE, "-p", "xdist", "-p", "no:cacheprovider", *words],
         env={**environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from runyard.node.agent.claiming import Claiming
+from runyard.node.agent.draining import Draining
+from runyard.node.agent.work import Work
 from runyard.node.link.channel import Answer
 
 HELD = {"trial": 1, "number": 1, "run": 5, "exit_code": 0, "cause": None, "ended_at": 1.0}
@@ -19,6 +21,12 @@ NEXT = {"do": "run", "trial": {"number": 2, "name": "next"}, "attempt": 1}
 def stub(**fields: Any) -> Any:
     """Whatever has these."""
     return SimpleNamespace(**fields)
+
+
+class StubWork(SimpleNamespace):
+    """What of `Work` is looked at here."""
+
+    begins_no_more = Work.begins_no_more
 
 
 class Line:
@@ -50,9 +58,9 @@ class Desk:
             is_preparing=False,
         )  # fmt: skip
         end = stub(useful_seconds=lambda _now: None)
-        self.work = stub(
-            agent="9", slots=[self.slot], count=None, taken={1}, is_draining=False, end=end,
-            warm_starts=None,
+        self.work: Any = StubWork(
+            agent="9", slots=[self.slot], count=None, taken={1}, is_draining=False,
+            is_finishing=False, end=end, warm_starts=None,
         )  # fmt: skip
         occupancy = stub(may_ask=lambda _slot: True)
         ending: Any = None
@@ -108,6 +116,26 @@ def test_an_agent_that_stops_meanwhile_loses_no_end_and_gives_the_trial_back() -
     assert desk.words == ["ends", "ends"]
     assert desk.line.said[1][1]["trial"] == 2
     assert desk.line.said[1][1]["cause"] == "preempted"
+    assert desk.slot.is_closed
+
+
+@pytest.mark.parametrize("claims_with_end", [True, False])
+def test_asked_to_begin_no_more_while_a_claim_is_on_its_way_the_trial_goes_back(
+    begun: list[Any], claims_with_end: bool
+) -> None:
+    desk = Desk(claims_with_end=claims_with_end)
+    draining = Draining(desk.work, is_chained=False)
+    draining.claiming = desk.claiming
+    draining._finish()
+    draining._finish()
+    if claims_with_end:
+        desk.line.answer(trial=None, claim=NEXT)
+    else:
+        assert desk.line.said[1][1]["wait"] == 0, "it does not wait for a trial any more"
+        desk.line.answer(trial=None)
+        desk.line.answer(**NEXT)
+    assert begun == []
+    assert desk.line.said[-1][1]["cause"] == "preempted"
     assert desk.slot.is_closed
 
 

@@ -49,7 +49,7 @@ class Claiming:
         work = self._work
         asking = sum(other.token is not None for other in work.slots)
         enough = work.count is not None and len(work.taken) + asking >= work.count
-        if work.is_draining or enough or self._is_at_its_end():
+        if work.begins_no_more or enough or self._is_at_its_end():
             slot.is_closed, slot.rests = True, False
             return None
         if not self._occupancy.may_ask(slot):
@@ -76,7 +76,7 @@ class Claiming:
             content = answer.json().get("claim") if answer.is_good else None
             if content is not None:
                 self._take(slot, content)
-            elif not self._work.is_draining:
+            elif not self._work.begins_no_more:
                 self._claim(slot, claim)  # Nothing could be had at once.
             elif answer.is_good:
                 # This may be the answer to a repetition: the first request may have brought one.
@@ -147,11 +147,11 @@ class Claiming:
         if claim["do"] == "run":
             slot.token = None
             work.taken.add(claim["trial"]["number"])
-            if work.is_draining:
+            if work.begins_no_more:
                 self._give_back(slot, claim)
             else:
                 self._begin(slot, claim)
-        elif claim["do"] == "wait" and not work.is_draining:
+        elif claim["do"] == "wait" and not work.begins_no_more:
             slot.token = None
             self.ask(slot)
         else:
@@ -204,7 +204,7 @@ class Claiming:
             return
 
         def is_ready() -> None:
-            if work.is_draining:
+            if work.begins_no_more:
                 self._give_back(slot, claim)
             elif claim.get("warm"):
                 self._launch_warm(slot, claim, workspace)
@@ -231,7 +231,7 @@ class Claiming:
         start = work.warm_starts.launcher(claim["warm"])
 
         def is_warm() -> None:
-            if work.is_draining:
+            if work.begins_no_more:
                 self._give_back(slot, claim)
             else:
                 self._launch(slot, claim, workspace, start)

@@ -89,7 +89,9 @@ class Draining:
 
     def _finish(self) -> None:
         """Begin no more, and end when what runs has ended by itself."""
-        self._work.count = 0
+        again, self._work.is_finishing = self._work.is_finishing, True
+        if self.claiming is not None and not again:
+            self.claiming.ask_at_once()
 
     def _on_signal(self, number: int) -> None:
         self._is_terminated = self._is_terminated or number == signal.SIGTERM

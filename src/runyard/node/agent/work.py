@@ -96,6 +96,9 @@ class Work:
         self.untold: set[Attempt] = set()
         self.unclear: set[Attempt] = set()
         self.is_draining = False
+        """It ends what runs."""
+        self.is_finishing = False
+        """What runs may finish; nothing new begins."""
         self.leaves_work = False
         """It begins no more because its job ends, not because nothing is left."""
         self.is_for_nothing = False
@@ -108,6 +111,10 @@ class Work:
         self.gpu_time: GpuTime | None = None
         self.job_log: JobLog | None = None
         """Where it writes down which lines of a list have ended, if nobody else does."""
+
+    @property
+    def begins_no_more(self) -> bool:
+        return self.is_draining or self.is_finishing
 
     def ask_key(self, on_key: Callable[[], None]) -> None:
         """Have the server make a key for us and our programs, in place of one it refuses."""

@@ -1,0 +1,164 @@
+"""Slow test files are left out while nothing changes that they depend on, and only then."""
+
+from __future__ import annotations
+
+import subprocess
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from tests.green_files import (
+    ALWAYS,
+    COMMITTED,
+    OF_THIS_MACHINE,
+    SLOW_FOLDERS,
+    Checkout,
+    GreenFile,
+    find_green,
+    green_of_run,
+    is_switched,
+    outcomes_of,
+    read_green,
+    write_green,
+)
+from tests.requirements import NamedTest, Row
+from tests.test_suite import PASSES, run_suite
+
+ROOT = Path(__file__).parents[1]
+TODAY = date(2026, 3, 20)
+SLURM, LIVE = "tests/slurm/test_jobs.py", "tests/live/test_page_words.py"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A small checkout: one slow file reads a page, another imports something of it."""
+    write(tmp_path, "src/runyard/core.py", "A = 1")
+    write(tmp_path, "docs/page.md", "words")
+    write(tmp_path, "README.md", "words")
+    write(tmp_path, "tests/server/test_quick.py", PASSES)
+    write(tmp_path, "tests/slurm/rig.py", "B = 1")
+    write(tmp_path, "tests/slurm/shared.py", "C = 1")
+    write(tmp_path, SLURM, PASSES)
+    write(tmp_path, LIVE, 'PAGE = "docs/page.md"\nfrom tests.slurm.test_jobs import a\n')
+    write(tmp_path, ".gitignore", ".cache/\n__pycache__/\n")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("changed", "run_again"),
+    [
+        ("src/runyard/core.py", {SLURM, LIVE}),
+        ("src/runyard/new.py", {SLURM, LIVE}),
+        ("tests/slurm/rig.py", {SLURM, LIVE}),
+        ("pyproject.toml", {SLURM, LIVE}),
+        (SLURM, {SLURM, LIVE}),
+        (LIVE, {LIVE}),
+        ("docs/page.md", {LIVE}),
+        ("README.md", set()),
+        ("tests/server/test_quick.py", set()),
+        ("tests/slurm/test_another.py", set()),
+        (".cache/seconds", set()),
+    ],
+)
+def test_what_changes_decides_which_files_run_again(
+    folder: Path, changed: str, run_again: set[str]
+) -> None:
+    before = Checkout(folder).inputs
+    assert before.keys() == {SLURM, LIVE}
+    text = (folder / changed).read_text() if (folder / changed).exists() else ""
+    write(folder, changed, text + "\n# changed\n")
+    after = Checkout(folder).inputs
+    assert {file for file in before if before[file] != after[file]} == run_again
+
+
+def test_a_removed_file_counts_as_a_change(folder: Path) -> None:
+    before = Checkout(folder).inputs
+    (folder / "src/runyard/core.py").unlink()
+    assert Checkout(folder).inputs[SLURM] != before[SLURM]
+
+
+@pytest.mark.parametrize(
+    ("record", "in_ci", "is_green"),
+    [
+        ({}, False, True),
+        ({}, True, True),
+        ({"in_ci": False}, False, True),
+        ({"in_ci": False}, True, False),
+        ({"inputs": "of older code"}, False, False),
+        ({"day": "2026-03-06"}, True, True),
+        ({"day": "2026-03-05"}, True, False),
+    ],
+)
+def test_a_record_holds_for_its_inputs_for_two_weeks(
+    folder: Path, record: dict[str, str | bool], in_ci: bool, is_green: bool
+) -> None:
+    checkout = Checkout(folder)
+    fields = {"inputs": checkout.inputs[SLURM], "day": "2026-03-20", "in_ci": True, **record}
+    known = [{}, {SLURM: GreenFile(**fields)}]  # type: ignore[arg-type]
+    assert set(find_green(checkout, known, TODAY, in_ci=in_ci)) == ({SLURM} if is_green else set())
+
+
+def test_only_a_file_of_which_nothing_failed_is_green(folder: Path) -> None:
+    checkout = Checkout(folder)
+    ended = {f"{SLURM}::test_a[1]": "skipped", f"{SLURM}::test_a[2]": "passed",
+             f"{SLURM}::test_b": "skipped", f"{LIVE}::test_c": "passed"}  # fmt: skip
+    green = green_of_run(checkout, ended, TODAY, in_ci=True)
+    assert green[SLURM] == GreenFile(checkout.inputs[SLURM], "2026-03-20", True, ("test_b",))
+    assert set(
+        green_of_run(checkout, {**ended, f"{LIVE}::test_d": "failed"}, TODAY, in_ci=True)
+    ) == {SLURM}
+    assert green_of_run(checkout, {f"{LIVE}::test_c": "skipped"}, TODAY, in_ci=True) == {}
+    rows = [Row("S0.1", "", tuple(NamedTest(f"{SLURM}::{name}") for name in ("test_a", "test_b")))]
+    rows.append(Row("S0.2", "", (NamedTest("tests/server/test_quick.py::test_passes"),)))
+    assert outcomes_of(green, rows) == {f"{SLURM}::test_a": "passed", f"{SLURM}::test_b": "skipped"}
+
+
+def test_records_are_read_as_written_and_what_is_no_record_counts_for_nothing(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "green.json"
+    green = {SLURM: GreenFile("abc", "2026-03-20", True, ("test_b",))}
+    write_green(green, file)
+    assert read_green(file) == green
+    assert read_green(tmp_path / "none.json") == {}
+    for text in ("{", "[]", '{"a": 1}', '{"a": {"inputs": "x"}}', '{"a": {"skipped": []}}'):
+        file.write_text(text)
+        assert read_green(file) == {}
+
+
+def test_the_second_run_leaves_out_what_passed_and_a_change_brings_it_back(folder: Path) -> None:
+    write(folder, LIVE, "def test_fails(): assert False\n")
+    green = OF_THIS_MACHINE
+    assert run_suite(folder).returncode == 1
+    assert set(read_green(folder / green)) == {SLURM}, "what failed is no proof"
+    write(folder, LIVE, PASSES)
+
+    again = run_suite(folder)
+    assert again.returncode == 0
+    assert "== 1 slow test files passed on the very same code" in again.stdout
+    assert "2 passed" in again.stdout
+    assert "1 passed" in run_suite(folder).stdout, "the quick one"
+
+    write(folder, "src/runyard/core.py", "A = 2")
+    assert "3 passed" in run_suite(folder).stdout
+
+
+def test_what_asks_for_more_runs_all() -> None:
+    assert is_switched(["PATH", "RUNYARD_EVERY_TEST"])
+    assert is_switched(["RUNYARD_LONG_JOBS"])
+    assert not is_switched(["PATH", "RUNYARD_HOME"])
+
+
+def test_files_that_always_run_and_records_that_are_committed_are_there() -> None:
+    for file in ALWAYS:
+        assert (ROOT / file).exists(), file
+    with_one_that_always_runs = {Path(file).parts[1] for file in ALWAYS}
+    assert with_one_that_always_runs == set(SLOW_FOLDERS) - {"tutorials"}
+    assert all(record.in_ci for record in read_green(ROOT / COMMITTED).values())
