@@ -14,6 +14,7 @@ time, so that a machine on which clusters or browsers do not start is noticed.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import re
@@ -56,7 +57,6 @@ _NEVER_READ = re.compile(
     r"|\.pre-commit-config\.yaml|tests/mutations/.*|tests/fuzz/corpus/.*"
     r"|tests/(long_forms|green_files)\.json|tests/(.*/)?test_\w+\.py"
 )
-_IMPORT = re.compile(r"^\s*from (tests(?:\.\w+)*\.test_\w+) import", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,8 @@ class Checkout:
         self._root = root
         files = sorted(set(listed.decode().split("\0")) - {""})
         self._files = [file for file in files if (root / file).is_file()]
+        self._known = frozenset(self._files)
+        self._imports_of: dict[str, frozenset[str]] = {}
         python = f"{sys.platform} {sys.version_info[0]}.{sys.version_info[1]}"
         of_all = [
             file
@@ -118,14 +120,26 @@ class Checkout:
         return self._digest(files, self._of_all, *named)
 
     def _with_imports(self, file: str) -> list[str]:
-        """The test file, and the test files that it imports something of."""
-        found, new = {file}, [file]
+        """The test file, and the modules of tests that it imports something of."""
+        known, new = {file}, [file]
         while new:
-            text = (self._root / new.pop()).read_text(encoding="utf-8")
-            imported = {f"{name.replace('.', '/')}.py" for name in _IMPORT.findall(text)}
-            new += imported - found
-            found |= imported
-        return sorted(found)
+            imported = self._imports(new.pop())
+            new += imported - known
+            known |= imported
+        return sorted(known)
+
+    def _imports(self, file: str) -> frozenset[str]:
+        if file not in self._imports_of:
+            nodes = ast.walk(ast.parse((self._root / file).read_bytes()))
+            modules = {
+                name
+                for node in nodes
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests")
+                for name in (node.module, *(f"{node.module}.{each.name}" for each in node.names))
+            }
+            files = {f"{str(name).replace('.', '/')}.py" for name in modules}
+            self._imports_of[file] = frozenset(files & self._known)
+        return self._imports_of[file]
 
     def _digest(self, files: Iterable[str], *words: str) -> str:
         digest = hashlib.sha256("\0".join(words).encode())

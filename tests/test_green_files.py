@@ -32,15 +32,16 @@ SLURM, LIVE = "tests/slurm/test_jobs.py", "tests/live/test_page_words.py"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A small checkout: one slow file reads a page, another imports something of it."""
+    """A small checkout: one of two slow files reads a page by its helper, and imports
+    something of the other."""
     write(tmp_path, "src/runyard/core.py", "A = 1")
     write(tmp_path, "docs/page.md", "words")
     write(tmp_path, "README.md", "words")
     write(tmp_path, "tests/server/test_quick.py", PASSES)
     write(tmp_path, "tests/slurm/rig.py", "B = 1")
-    write(tmp_path, "tests/slurm/shared.py", "C = 1")
+    write(tmp_path, "tests/slurm/reader.py", 'PAGE = "docs/page.md"')
     write(tmp_path, SLURM, PASSES)
-    write(tmp_path, LIVE, 'PAGE = "docs/page.md"\nfrom tests.slurm.test_jobs import a\n')
+    write(tmp_path, LIVE, "from tests.slurm import reader\nfrom tests.slurm.test_jobs import a\n")
     write(tmp_path, ".gitignore", ".cache/\n__pycache__/\n")
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     return tmp_path
