@@ -1,7 +1,11 @@
-"""Programs that do not end although their run has: ended after a while, and counted as the run."""
+"""Programs that are over and do not end: they are ended after a while, and count as they ended."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,3 +57,48 @@ def test_a_program_that_hangs_is_ended_and_counts_as_its_run(
     assert f"{trials['works']['name']} is ended" not in ended.stderr
     assert "evaluates 59" in runyard("logs", trials["works"]["id"]).stdout
     assert not programs_of(state_folder)
+
+
+# The client's last message to its service is lost, as the kernel loses it where the service has
+# just written something: in one of some thousand programs on a busy machine.
+LOSES_ITS_LAST_MESSAGE = """\
+import sys
+import wandb
+from wandb.sdk.lib.service.service_client import ServiceClient
+run = wandb.init()
+run.log({"loss": 0.5})
+run.log({"loss": 0.25})
+publish = ServiceClient.publish
+
+async def publish_all_but_the_last(client, request, **words):
+    if not request.HasField("inform_teardown"):
+        await publish(client, request, **words)
+
+ServiceClient.publish = publish_all_but_the_last
+if "--fail=1" in sys.argv:
+    raise SystemExit(3)
+"""
+
+
+def test_a_program_whose_client_missed_its_end_ends_with_all_its_rows(
+    runyard: RunRunyard, state_folder: Home, tmp_path: Path
+) -> None:
+    file = write_sweep(
+        tmp_path / "p", LOSES_ITS_LAST_MESSAGE, parameters={"fail": {"values": [0, 1]}}
+    )
+    program = tmp_path / "p" / "train.py"
+    alone = subprocess.Popen(
+        [sys.executable, "-m", "runyard", "run", "--", sys.executable, str(program)],
+        env={**os.environ, **with_python()}, cwd=tmp_path,
+    )  # fmt: skip
+    ended = runyard("sweep", str(file), "-j", "2", env=with_python(), timeout=LONG)
+    assert alone.wait(LONG) == 0
+    trials = {trial["values"]["fail"]: trial for trial in trials_of(state_folder)}
+    states = {fail: (trial["state"], trial["exit_code"]) for fail, trial in trials.items()}
+    assert states == {0: ("finished", 0), 1: ("failed", 3)}, ended.stderr
+    for trial in trials.values():
+        assert trial["attempts"] == 1
+        assert f"{trial['name']} was over, but its wandb client had missed that" in ended.stderr
+    runs = json.loads(runyard("runs", "--json").stdout)
+    assert sorted(run["state"] for run in runs) == ["failed", "finished", "finished"]
+    assert all(run["summary"]["loss"] == 0.25 for run in runs)

@@ -215,7 +215,7 @@ class Agent:
             work.job_log = JobLog(self._loop, work.report)
         work.gpu_time = GpuTime(work.launcher)
         work.sampling = Sampling(
-            self._loop, lambda usage: occupancy.look(usage, claiming.ask), self._work.helpers
+            self._loop, lambda usage: occupancy.look(usage, claiming.ask), work.helpers, work.report
         )
         for slot in work.slots:
             claiming.ask(slot)

@@ -37,6 +37,7 @@ _LOOK_EVERY = 0.02
 # What the program wrote before it was stopped is read by then: nothing new in so many looks.
 _QUIET_LOOKS, _MOST_LOOKS, _QUIET_EVERY = 3, 60, 0.05
 _LISTENS_TCP, _LISTENS_UNIX = "0A", 0x10000
+_ESTABLISHED_TCP = "01"
 
 
 def end_programs(
@@ -67,7 +68,7 @@ def finish_clients(members: Iterable[int], number: int) -> tuple[list[int], list
     _stop(stopped, owners)
     for pid in owners:
         _wait_until_quiet(pid)
-    finishing = [pid for pid in owners if _tell(pid)]
+    finishing = [pid for pid in owners if tell_teardown(pid, _EXIT_CODE)]
     end = time.monotonic() + FINISH_SECONDS
     while any(processes.start_time(pid) for pid in finishing) and time.monotonic() < end:
         time.sleep(_LOOK_EVERY)
@@ -117,9 +118,9 @@ def _bytes_read(pid: int) -> int:
     return 0
 
 
-def _tell(service: int) -> bool:
+def tell_teardown(service: int, exit_code: int) -> bool:
     """Send a service the message; says whether it took it."""
-    body = b"\x3a\x03\x08" + bytes([_EXIT_CODE & 0x7F | 0x80, _EXIT_CODE >> 7])
+    body = b"\x3a\x03\x08" + bytes([exit_code & 0x7F | 0x80, exit_code >> 7])
     for connection in _connections(service):
         with connection, contextlib.suppress(OSError):
             connection.sendall(struct.pack("<BI", ord("W"), len(body)) + body)
@@ -139,6 +140,28 @@ def _connections(service: int) -> Iterator[socket.socket]:
             for host in ("127.0.0.1", "::1"):
                 with contextlib.suppress(OSError):
                     yield socket.create_connection((host, port), timeout=1.0)
+
+
+def has_no_owner(service: int) -> bool:
+    """Whether a service listens and nobody is connected to it."""
+    handles = set(_sockets(service))
+    paths = set(_unix_paths(service, handles))
+    accepted = any(
+        fields[6] in handles
+        and not int(fields[3], 16) & _LISTENS_UNIX
+        and " ".join(fields[7:]) in paths
+        for fields in _table(service, "unix")
+        if len(fields) > 7
+    )
+    ports = set(_tcp_ports(service, handles))
+    accepted = accepted or any(
+        fields[3] == _ESTABLISHED_TCP
+        and fields[9] in handles
+        and int(fields[1].rpartition(":")[2], 16) in ports
+        for name in ("tcp", "tcp6")
+        for fields in _table(service, name)
+    )
+    return bool(paths or ports) and not accepted
 
 
 def _connect_unix(path: str) -> socket.socket:

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from runyard.errors import ProgramError
 from runyard.node.attempt.console import Console
 from runyard.node.attempt.foreground import Program, deaf_threads
+from runyard.node.attempt.lost_teardown import LOOK_EVERY, LostTeardowns
 from runyard.node.attempt.records import Record
 from runyard.node.attempt.run_delivery import RunDelivery
 from runyard.node.link.relay import Door
 from runyard.node.system.loop import Loop
+from runyard.node.system.process_trees import grown
 from runyard.shapes.runs import Run
 
 
@@ -69,6 +71,7 @@ def run_attempt(
         console.start(program.tell_resized)
     if delivery is not None:
         delivery.watch(loop, record, program.ask_to_end)
+    _watch_client(loop, program)
     exit_code = program.wait(loop)
     seconds, ended_at = time.monotonic() - started, time.time()
     record.write(exit_code=exit_code, ended_at=ended_at)
@@ -81,3 +84,14 @@ def run_attempt(
     program.forget_grace()
     trouble = delivery.trouble if delivery is not None else None
     return Outcome(exit_code, seconds, ended, trouble, console.trouble)
+
+
+def _watch_client(loop: Loop, program: Program) -> None:
+    """A client that missed the end of its program holds us up, too."""
+    lost_teardowns = LostTeardowns()
+
+    def look() -> None:
+        lost_teardowns.look(grown([program.group]))
+        loop.after(LOOK_EVERY, look)
+
+    loop.after(LOOK_EVERY, look)

@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 
+from runyard.node.attempt.lost_teardown import LOOK_EVERY, LostTeardowns
 from runyard.node.devices.row_rate import RowCount
 from runyard.node.system import process_trees
 from runyard.schedulers.inside import STEP_PROGRAMS
@@ -43,6 +44,7 @@ class _Watched:
         self.read = self.written = 0
         self.gpu: str | None = None
         self._busy = self._looks = 0.0
+        self.lost_teardown = False
         self.pss = process_trees.Pss(process_trees.OFTEN) if often else process_trees.Pss()
 
     def look(self, pids: list[int], gpus: dict[str, Any], *, exact: bool) -> None:
@@ -82,6 +84,7 @@ class _Watched:
             "rows": self.rows.count,
             "steps": self.rows.steps,
             "row_at": self.rows.last_at,
+            "lost_teardown": self.lost_teardown,
         }
         if self.vram_peak:
             usage["vram_peak"] = self.vram_peak
@@ -143,6 +146,8 @@ class Sampler:
         self._often = often
         self._watched: dict[str, _Watched] = {}
         self._gpus = _Gpus()
+        self._lost_teardowns = LostTeardowns()
+        self._clients_due = time.monotonic() + LOOK_EVERY
 
     def hear(self, message: dict[str, Any]) -> None:
         if "ended" in message:
@@ -162,6 +167,8 @@ class Sampler:
                 from runyard.node.system.processes import marked
 
                 trees[watched.pid] = process_trees.grown([*trees[watched.pid], *marked([token])])
+        if time.monotonic() >= self._clients_due:
+            self._look_at_clients(trees)
         # The fair share of shared memory is dear to read: of one program at a time.
         due = min(self._watched.values(), key=lambda watched: watched.pss.due, default=None)
         for watched in self._watched.values():
@@ -173,6 +180,12 @@ class Sampler:
         }
         attempts = {token: watched.usage() for token, watched in self._watched.items()}
         return {"at": time.time(), "attempts": attempts, "gpus": shown}
+
+    def _look_at_clients(self, trees: dict[int, list[int]]) -> None:
+        self._clients_due = time.monotonic() + LOOK_EVERY
+        sent = set(self._lost_teardowns.look(pid for tree in trees.values() for pid in tree))
+        for watched in self._watched.values():
+            watched.lost_teardown = watched.lost_teardown or bool(sent & set(trees[watched.pid]))
 
     @property
     def is_idle(self) -> bool:

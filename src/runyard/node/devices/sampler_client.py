@@ -31,14 +31,18 @@ SAMPLER = (
 _BEGIN_AFTER = 1.0
 _MOST_STARTS = 3
 # Only for us: how the packing of a GPU is decided, and what is of this moment alone.
-_OWN = ("rows", "steps", "row_at", "memory", "vram")
+_OWN = ("rows", "steps", "row_at", "memory", "vram", "lost_teardown")
 
 
 class Sampling:
     """`watch` attempts; `on_look` is called with every new look. `helpers` are waited for."""
 
     def __init__(
-        self, loop: Loop, on_look: Callable[[dict[str, Any]], None], helpers: set[int]
+        self,
+        loop: Loop,
+        on_look: Callable[[dict[str, Any]], None],
+        helpers: set[int],
+        report: Callable[[str], None],
     ) -> None:
         self._loop = loop
         self._on_look = on_look
@@ -47,6 +51,8 @@ class Sampling:
         self._rest = b""
         self._starts = 0
         self._helpers = helpers
+        self._report = report
+        self._lost_teardowns: set[str] = set()
         self._pid = 0
 
     def watch(self, attempt: Attempt) -> None:
@@ -139,6 +145,12 @@ class Sampling:
             if attempt is not None:
                 attempt.rows = (int(seen["rows"]), int(seen["steps"]), seen["row_at"])
                 attempt.usage = {key: value for key, value in seen.items() if key not in _OWN}
+                if seen.get("lost_teardown") and token not in self._lost_teardowns:
+                    self._lost_teardowns.add(token)
+                    self._report(
+                        f"{attempt.name} was over, but its wandb client had missed that, and both "
+                        "waited: the client was told again"
+                    )
         self._on_look(samples)
 
 
