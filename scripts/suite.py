@@ -37,9 +37,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.green_files import (
     COMMITTED,
+    EVERY_TEST,
     OF_THIS_MACHINE,
     Checkout,
     GreenFiles,
+    better,
     find_green,
     green_of_run,
     is_switched,
@@ -57,6 +59,8 @@ FAILURES = Path(".cache/failures")
 FLAKES = Path("docs/flakes.md")
 MOST_FLAKES = 2
 _SLOWEST = 60
+# With these alone pytest runs all tests.
+_WORDS_OF_WHOLE_RUNS = {"-n", "--dist", "-p", "--no-loadscope-reorder"}
 # What pytest ends with where everything ran and tests have failed.
 _TESTS_FAILED = 1
 
@@ -106,7 +110,7 @@ def main(words: list[str]) -> int:
     known = read_flakes()
     FAILURES.unlink(missing_ok=True)
     _compile_tests()
-    checkout, green = read_checkout()
+    checkout, green = read_checkout(words)
     if green:
         print(
             f"== {len(green)} slow test files passed on the very same code since "
@@ -145,27 +149,42 @@ def main(words: list[str]) -> int:
     return _TESTS_FAILED if unproved and os.environ.get("CI") else code
 
 
-def read_checkout() -> tuple[Checkout | None, GreenFiles]:
-    """The files that are tested, and the slow test files that need not run."""
+def read_checkout(words: list[str]) -> tuple[Checkout | None, GreenFiles]:
+    """The files that are tested, and the slow test files that need not run.
+
+    Where only some tests are asked for, or others, nothing is left out and nothing recorded.
+    """
+    asks_for_all = all(
+        word in _WORDS_OF_WHOLE_RUNS or before in _WORDS_OF_WHOLE_RUNS
+        for before, word in zip(["", *words], words, strict=False)
+    )
+    if not asks_for_all or is_switched(os.environ):
+        return None, {}
     try:
         checkout = Checkout(Path.cwd())
     except (OSError, subprocess.CalledProcessError):  # An unpacked release: everything runs.
         return None, {}
-    if is_switched(os.environ):
+    if os.environ.get(EVERY_TEST):
         return checkout, {}
     known = [read_green(COMMITTED), read_green(OF_THIS_MACHINE)]
-    return checkout, find_green(checkout, known, read_commit_day(), in_ci="CI" in os.environ)
+    return checkout, find_green(checkout, known, read_commit_day(), in_ci=_is_ci())
 
 
 def _keep_green(before: Checkout, ended: dict[str, str]) -> None:
-    """What failed at first is no proof, nor is what ran while somebody changed its inputs."""
-    after, day = Checkout(Path.cwd()), datetime.now(timezone.utc).date()
-    in_ci = "CI" in os.environ
-    ran = green_of_run(after, ended, day, in_ci=in_ci)
-    same = {
-        file: record for file, record in ran.items() if before.inputs.get(file) == record.inputs
-    }
-    write_green({**read_green(OF_THIS_MACHINE), **same}, OF_THIS_MACHINE)
+    """Not files that failed at first, nor those whose inputs changed during the run."""
+    try:
+        after = Checkout(Path.cwd())
+    except (OSError, subprocess.CalledProcessError):
+        return
+    day, known = datetime.now(timezone.utc).date(), read_green(OF_THIS_MACHINE)
+    for file, record in green_of_run(after, ended, day, in_ci=_is_ci()).items():
+        if before.inputs.get(file) == record.inputs:
+            known[file] = better(record, known.get(file))
+    write_green(known, OF_THIS_MACHINE)
+
+
+def _is_ci() -> bool:
+    return bool(os.environ.get("CI"))
 
 
 def _compile_tests() -> None:

@@ -3,8 +3,9 @@
 Real clusters, browsers and clients take four fifths of the suite's time. `scripts/suite.py` writes
 down with which inputs each of their files passed; while these inputs stay the same, the file is
 left out. The inputs are the contents of all files of the checkout, except those that such a test
-cannot read: other test files, and pages. So a change in `src/` or in a helper of tests runs all
-files again, a change in one slow test file runs that one, and a change of a page runs none.
+does not read: other test files, and pages that it does not name. So a change in `src/` or in a
+helper of tests runs all files again, a change in one slow test file runs that one, and a change of
+a page runs few. The releases of Python and wandb count, too; other packages do not.
 
 A machine's own runs stand in `.cache/green_files.json`. Those in `tests/green_files.json` are
 committed (scripts/keep_green_files.py), so a fresh clone knows them, too. They hold for two weeks
@@ -17,12 +18,14 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
+from importlib import metadata
 from pathlib import Path
 
 from tests.requirements import Row
@@ -47,14 +50,16 @@ ALWAYS = (
     "tests/train/test_checkpoints.py",
     "tests/wandb_clients/test_taken_port.py",
 )
-# They make tests longer, or others run: what is asked for is run.
-SWITCHES = ("RUNYARD_ALL_", "RUNYARD_COVERAGE", "RUNYARD_EVERY_", "RUNYARD_KILLS", "RUNYARD_LONG_",
-            "RUNYARD_WANDB_CHECKOUT")  # fmt: skip
+EVERY_TEST = "RUNYARD_EVERY_TEST"
+# They make tests longer or shorter, or others run.
+_SWITCHES = (
+    "RUNYARD_ALL_", "RUNYARD_COVERAGE", "RUNYARD_CUT", "RUNYARD_FUZZ", "RUNYARD_HYDRA_REPOSITORY",
+    "RUNYARD_KILLS", "RUNYARD_LONG_", "RUNYARD_MANY_", "RUNYARD_WANDB_CHECKOUT", "PYTEST_ADDOPTS",
+)  # fmt: skip
 # Folders that slow tests do not read, unless they name them.
 _NAMED = ("benchmarks", "docs")
 _NEVER_READ = re.compile(
-    r"CHANGELOG\.md|CONTRIBUTING\.md|LICENSE|README\.md|mkdocs\.yml|\.ci/.*|\.gitignore"
-    r"|\.pre-commit-config\.yaml|tests/mutations/.*|tests/fuzz/corpus/.*"
+    r"CHANGELOG\.md|CONTRIBUTING\.md|mkdocs\.yml|\.ci/.*|\.pre-commit-config\.yaml|tests/mutations/.*|tests/fuzz/corpus/.*"
     r"|tests/(long_forms|green_files)\.json|tests/(.*/)?test_\w+\.py"
 )
 
@@ -88,7 +93,7 @@ class Checkout:
         self._files = [file for file in files if (root / file).is_file()]
         self._known = frozenset(self._files)
         self._imports_of: dict[str, frozenset[str]] = {}
-        python = f"{sys.platform} {sys.version_info[0]}.{sys.version_info[1]}"
+        python = f"{sys.platform} {sys.version_info[0]}.{sys.version_info[1]} {_wandb()}"
         of_all = [
             file
             for file in self._files
@@ -110,8 +115,9 @@ class Checkout:
         ]
 
     def _read_inputs(self, file: str) -> str:
-        files = self._with_imports(file)
-        texts = [(self._root / each).read_text(encoding="utf-8") for each in files]
+        fixtures = {f"{folder}/conftest.py" for folder in Path(file).parents} & self._known
+        files = sorted({*self._with_imports(file), *fixtures})
+        texts = [(self._root / each).read_text(errors="replace") for each in files]
         named = [
             digest
             for name, digest in self._of_folders.items()
@@ -130,7 +136,10 @@ class Checkout:
 
     def _imports(self, file: str) -> frozenset[str]:
         if file not in self._imports_of:
-            nodes = ast.walk(ast.parse((self._root / file).read_bytes()))
+            try:
+                nodes = [*ast.walk(ast.parse((self._root / file).read_bytes()))]
+            except (SyntaxError, ValueError):  # It fails when it runs.
+                nodes = []
             modules = {
                 name
                 for node in nodes
@@ -144,8 +153,9 @@ class Checkout:
     def _digest(self, files: Iterable[str], *words: str) -> str:
         digest = hashlib.sha256("\0".join(words).encode())
         for file in files:
-            content = hashlib.sha256((self._root / file).read_bytes()).hexdigest()
-            digest.update(f"\0{file}\0{content}".encode())
+            path = self._root / file
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            digest.update(f"\0{file}\0{content}\0{os.access(path, os.X_OK)}".encode())
         return digest.hexdigest()[:24]
 
 
@@ -165,8 +175,15 @@ def find_green(
                 and (record.in_ci or not in_ci)
                 and _is_recent(record, committed)
             ):
-                green[file] = record
+                green[file] = better(record, green.get(file))
     return green
+
+
+def better(record: GreenFile, other: GreenFile | None) -> GreenFile:
+    """Of two records, the one that says more."""
+    if other is None or other.inputs != record.inputs:
+        return record
+    return max(record, other, key=lambda each: (each.in_ci, each.day))
 
 
 def _is_recent(record: GreenFile, committed: date | None) -> bool:
@@ -203,8 +220,15 @@ def outcomes_of(green: GreenFiles, rows: Iterable[Row]) -> dict[str, str]:
 
 
 def is_switched(names: Collection[str]) -> bool:
-    """Whether variables of these names ask for more than `./test` runs by itself."""
-    return any(name.startswith(SWITCHES) for name in names)
+    """Whether variables of these names ask for other tests than those that `./test` runs."""
+    return any(name.startswith(_SWITCHES) for name in names)
+
+
+def _wandb() -> str:
+    try:
+        return metadata.version("wandb")
+    except metadata.PackageNotFoundError:
+        return "no wandb"
 
 
 def read_green(file: Path) -> GreenFiles:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from datetime import date
 from pathlib import Path
@@ -26,6 +27,9 @@ from tests.requirements import NamedTest, Row
 from tests.test_suite import PASSES, run_suite
 
 ROOT = Path(__file__).parents[1]
+# As tests ask for their switches; programs in tests ask so for what runyard tells them.
+_ASKED_FOR = re.compile(r"environ\.get\(\"(RUNYARD_[A-Z_]+)\"")
+_OF_PROGRAMS = {"RUNYARD_ATTEMPT", "RUNYARD_DEADLINE"}
 TODAY = date(2026, 3, 20)
 SLURM, LIVE = "tests/slurm/test_jobs.py", "tests/live/test_page_words.py"
 
@@ -62,7 +66,8 @@ def write(folder: Path, name: str, text: str) -> None:
         (SLURM, {SLURM, LIVE}),
         (LIVE, {LIVE}),
         ("docs/page.md", {LIVE}),
-        ("README.md", set()),
+        ("README.md", {SLURM, LIVE}),
+        ("CHANGELOG.md", set()),
         ("tests/server/test_quick.py", set()),
         ("tests/slurm/test_another.py", set()),
         (".cache/seconds", set()),
@@ -151,10 +156,53 @@ def test_the_second_run_leaves_out_what_passed_and_a_change_brings_it_back(folde
     assert "3 passed" in run_suite(folder).stdout
 
 
-def test_what_asks_for_more_runs_all() -> None:
-    assert is_switched(["PATH", "RUNYARD_EVERY_TEST"])
-    assert is_switched(["RUNYARD_LONG_JOBS"])
-    assert not is_switched(["PATH", "RUNYARD_HOME"])
+@pytest.mark.parametrize(
+    ("words", "environ"),
+    [
+        (("-k", "test_passes"), {}),
+        ((SLURM,), {}),
+        (("-x",), {}),
+        ((), {"PYTEST_ADDOPTS": "-k test_passes"}),
+        ((), {"RUNYARD_KILLS": "1"}),
+        ((), {"RUNYARD_LONG_JOBS": "1"}),
+    ],
+)
+def test_a_run_of_some_tests_or_of_others_leaves_no_record_and_leaves_nothing_out(
+    folder: Path, words: tuple[str, ...], environ: dict[str, str]
+) -> None:
+    write(folder, LIVE, PASSES)
+    record = GreenFile(Checkout(folder).inputs[SLURM], "2026-03-20", True)
+    write_green({SLURM: record}, folder / OF_THIS_MACHINE)
+    done = run_suite(folder, *words, environ=environ)
+    assert done.returncode == 0
+    assert "on the very same code" not in done.stdout
+    assert f"{1 if words == (SLURM,) else 3} passed" in done.stdout
+    assert read_green(folder / OF_THIS_MACHINE) == {SLURM: record}
+
+
+def test_every_test_runs_where_that_is_asked_for_and_is_recorded(folder: Path) -> None:
+    write(folder, LIVE, PASSES)
+    assert "3 passed" in run_suite(folder, environ={"CI": "1"}).stdout
+    assert "3 passed" in run_suite(folder, environ={"RUNYARD_EVERY_TEST": "1"}).stdout
+    green = read_green(folder / OF_THIS_MACHINE)
+    assert green.keys() == {SLURM, LIVE}
+    assert all(record.in_ci for record in green.values()), "a run that proves less replaces none"
+
+
+def test_a_test_file_that_is_half_written_ends_nothing_but_itself(folder: Path) -> None:
+    write(folder, LIVE, "def test_")
+    assert Checkout(folder).inputs.keys() == {SLURM, LIVE}
+
+
+def test_switches_of_slow_tests_are_known() -> None:
+    """One that is missing in the list would be taken for what every run does."""
+    named = set[str]()
+    for name in SLOW_FOLDERS:
+        for file in (ROOT / "tests" / name).rglob("*.py"):
+            named |= set(_ASKED_FOR.findall(file.read_text()))
+    assert "RUNYARD_LONG_JOBS" in named
+    assert {name for name in named if not is_switched([name])} == _OF_PROGRAMS
+    assert not is_switched(["PATH", "RUNYARD_HOME", "RUNYARD_EVERY_TEST"])
 
 
 def test_files_that_always_run_and_records_that_are_committed_are_there() -> None:

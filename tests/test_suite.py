@@ -41,18 +41,20 @@ def test_breaks_at_its_end(ends_badly): pass
 """
 
 
-def run_suite(folder: Path, *words: str, **files: str) -> subprocess.CompletedProcess[str]:
+def run_suite(
+    folder: Path, *words: str, environ: dict[str, str] | None = None, **files: str
+) -> subprocess.CompletedProcess[str]:
     for name, text in files.items():
         (folder / f"test_{name}.py").write_text(text)
     (folder / "pytest.ini").write_text("[pytest]\n")
-    environ = {
+    inherited = {
         name: value
         for name, value in os.environ.items()
-        if not {"PYTEST", "RUNYARD"} & set(name.split("_"))
+        if not {"PYTEST", "RUNYARD", "CI"} & set(name.split("_"))
     }
     return subprocess.run(
         [sys.executable, SUITE, "-p", "xdist", "-p", "no:cacheprovider", *words],
-        env={**environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        env={**inherited, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **(environ or {})},
         cwd=folder,
         capture_output=True,
         text=True,

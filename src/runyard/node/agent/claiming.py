@@ -146,10 +146,10 @@ class Claiming:
         work = self._work
         if claim["do"] == "run":
             slot.token = None
-            work.taken.add(claim["trial"]["number"])
             if work.begins_no_more:
                 self._give_back(slot, claim)
             else:
+                work.taken.add(claim["trial"]["number"])
                 self._begin(slot, claim)
         elif claim["do"] == "wait" and not work.begins_no_more:
             slot.token = None

@@ -79,7 +79,7 @@ class Membership:
         if self._renewal is not None:
             self._renewal.cancel()
         answers: list[Answer] = []
-        why = trouble or ("asked to end" if work.is_draining else "nothing left to do")
+        why = trouble or ("asked to end" if work.begins_no_more else "nothing left to do")
         address = work.place.address
         has_key = address is not None and address.handed not in (None, address.key)
         content = {"why": why, "leaves_key": has_key}

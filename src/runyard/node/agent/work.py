@@ -96,9 +96,9 @@ class Work:
         self.untold: set[Attempt] = set()
         self.unclear: set[Attempt] = set()
         self.is_draining = False
-        """It ends what runs."""
+        """Running programs are being ended."""
         self.is_finishing = False
-        """What runs may finish; nothing new begins."""
+        """Running programs may finish; no new one starts."""
         self.leaves_work = False
         """It begins no more because its job ends, not because nothing is left."""
         self.is_for_nothing = False

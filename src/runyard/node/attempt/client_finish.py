@@ -59,7 +59,7 @@ def finish_clients(members: Iterable[int], number: int) -> tuple[list[int], list
     """
     members = grown(members)  # Older services hide their environment, and with it the mark.
     clients = [pid for pid in members if processes.is_client(pid)]
-    owners = {pid: _parent(pid) for pid in clients}
+    owners = {pid: parent(pid) for pid in clients}
     owners = {pid: owner for pid, owner in owners.items() if not has_handler(owner, number)}
     if not owners:
         return [], []
@@ -142,26 +142,27 @@ def _connections(service: int) -> Iterator[socket.socket]:
                     yield socket.create_connection((host, port), timeout=1.0)
 
 
-def has_no_owner(service: int) -> bool:
-    """Whether a service listens and nobody is connected to it."""
+def listens_alone(service: int) -> bool:
+    """Whether a service listens, and nobody is connected to it."""
     handles = set(_sockets(service))
     paths = set(_unix_paths(service, handles))
-    accepted = any(
+    ports = set(_tcp_ports(service, handles))
+    if not paths and not ports:
+        return False
+    is_connected = any(
         fields[6] in handles
         and not int(fields[3], 16) & _LISTENS_UNIX
         and " ".join(fields[7:]) in paths
         for fields in _table(service, "unix")
         if len(fields) > 7
     )
-    ports = set(_tcp_ports(service, handles))
-    accepted = accepted or any(
+    return not is_connected and not any(
         fields[3] == _ESTABLISHED_TCP
         and fields[9] in handles
         and int(fields[1].rpartition(":")[2], 16) in ports
         for name in ("tcp", "tcp6")
         for fields in _table(service, name)
     )
-    return bool(paths or ports) and not accepted
 
 
 def _connect_unix(path: str) -> socket.socket:
@@ -205,7 +206,9 @@ def _tcp_ports(pid: int, sockets: set[str]) -> Iterator[int]:
 
 
 def _table(pid: int, name: str) -> Iterator[list[str]]:
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/net/{name}") as file:
+    path = f"/proc/{pid}/net/{name}"
+    # Everybody's sockets, whose names may be any bytes.
+    with contextlib.suppress(OSError), open(path, errors="surrogateescape") as file:
         next(file, None)
         for line in file:
             yield line.split()
@@ -217,7 +220,7 @@ def _network(pid: int | str) -> str | None:
     return None
 
 
-def _parent(pid: int) -> int:
+def parent(pid: int) -> int:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return int(file.read().rpartition(b")")[2].split()[1])

@@ -104,7 +104,7 @@ class Program:
 
     def _look(self) -> None:
         """Some child has stopped or ended: see whether it is the program."""
-        while self._runs and self._pid is not None:
+        while self.runs and self._pid is not None:
             pid, status = os.waitpid(self._pid, os.WUNTRACED | os.WNOHANG)
             if not pid:
                 return
@@ -115,7 +115,7 @@ class Program:
                 self._ended_in_front = self._terminal.take_back(self._pid)
 
     @property
-    def _runs(self) -> bool:
+    def runs(self) -> bool:
         return self._pid is not None and self._exit_code is None
 
     def give_up_signals(self) -> None:
@@ -142,7 +142,7 @@ class Program:
 
     def tell_resized(self) -> None:
         """The kernel does not tell it: the terminal that we made is not its controlling one."""
-        if self._runs:
+        if self.runs:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.group, signal.SIGWINCH)
 
@@ -166,7 +166,7 @@ class Program:
 
     def _send(self, number: int) -> bool:
         """Send the program a signal; says whether it was still there."""
-        if self._runs:
+        if self.runs:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.group, number)
                 return True
@@ -197,7 +197,7 @@ class Program:
         signal.signal(number, before)
 
     def _go_on(self, _number: int, _frame: FrameType | None) -> None:
-        if self._runs:
+        if self.runs:
             self._resume()
 
     def _resume(self) -> None:

@@ -87,11 +87,12 @@ def run_attempt(
 
 
 def _watch_client(loop: Loop, program: Program) -> None:
-    """A client that missed the end of its program holds us up, too."""
+    """Free a program that cannot exit."""
     lost_teardowns = LostTeardowns()
 
     def look() -> None:
-        lost_teardowns.look(grown([program.group]))
-        loop.after(LOOK_EVERY, look)
+        if program.runs:
+            lost_teardowns.look(grown([program.group]))
+            loop.after(LOOK_EVERY, look)
 
     loop.after(LOOK_EVERY, look)

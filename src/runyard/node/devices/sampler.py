@@ -167,13 +167,14 @@ class Sampler:
                 from runyard.node.system.processes import marked
 
                 trees[watched.pid] = process_trees.grown([*trees[watched.pid], *marked([token])])
-        if time.monotonic() >= self._clients_due:
-            self._look_at_clients(trees)
         # The fair share of shared memory is dear to read: of one program at a time.
         due = min(self._watched.values(), key=lambda watched: watched.pss.due, default=None)
         for watched in self._watched.values():
             is_next = self._often or watched is due
             watched.look(trees[watched.pid], gpus, exact=is_next and watched.pss.is_due())
+        # Last: a program that is freed may be gone before the next look.
+        if time.monotonic() >= self._clients_due:
+            self._look_at_clients(trees)
         shown = {
             name: {key: value for key, value in usage.items() if key != "processes"}
             for name, usage in gpus.items()

@@ -148,8 +148,8 @@ class Sampling:
                 if seen.get("lost_teardown") and token not in self._lost_teardowns:
                     self._lost_teardowns.add(token)
                     self._report(
-                        f"{attempt.name} was over, but its wandb client had missed that, and both "
-                        "waited: the client was told again"
+                        f"{attempt.name} had done its work and could not exit: wandb's service had "
+                        "not received its last message. runyard sent it again"
                     )
         self._on_look(samples)
 

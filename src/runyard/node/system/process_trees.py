@@ -119,6 +119,11 @@ def add_up(pids: Iterable[int], pss: Pss | None) -> Total:
     return total
 
 
+def cpu_ticks(pid: int) -> int:
+    """What a process has used of the CPU; 0 if it is gone."""
+    return sum(map(int, _stat(pid)[11:13]))
+
+
 def _stat(pid: int) -> list[bytes]:
     """The fields of a process from its state on; none if it is gone."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
