@@ -101,12 +101,43 @@ def _record_nothing(module: ModuleType, execute: Execute) -> None:
         module.disable()
 
 
+def _compile_nothing(module: ModuleType, execute: Execute) -> None:
+    """The first optimizer imports torch's compiler (900 modules), only to be left out by it."""
+    execute(module)
+
+    def leave_as_it_is(function: Any = None, recursive: bool = True) -> Any:
+        del recursive
+        return function or leave_as_it_is
+
+    vars(module)["_disable_dynamo"] = leave_as_it_is
+
+
+def _step_without_compiler(module: ModuleType, execute: Execute) -> None:
+    """So does its first step, to tell the compiler where it begins and ends."""
+    execute(module)
+
+    def use_grad_for_differentiable(step: Any) -> Any:
+        from functools import wraps
+
+        @wraps(step)
+        def step_with_grad(self: Any, *words: Any, **named: Any) -> Any:
+            with module.torch.set_grad_enabled(self.defaults["differentiable"]):
+                return step(self, *words, **named)
+
+        return step_with_grad
+
+    if hasattr(module, "_use_grad_for_differentiable"):
+        vars(module)["_use_grad_for_differentiable"] = use_grad_for_differentiable
+
+
 # What happens when a module of that name is imported. Releases that lack a module are unaffected.
 _CHANGES: dict[str, Callable[[ModuleType, Execute], None]] = {
     # They bring 100,000 objects and 250,000. When Python exits it collects garbage several times,
     # which would take 0.1 s of CPU for wandb's, 0.35 s for torch's.
     "wandb": _keep_from_collector,
     "torch": _keep_from_collector,
+    "torch._compile": _compile_nothing,
+    "torch.optim.optimizer": _step_without_compiler,
     "wandb.sdk.wandb_run": _apply_staged_inputs,
     "wandb.sdk.lib.config_util": _look_before_reading,
     "wandb.analytics.opentelemetry.opentelemetry_proxy": _record_nothing,
