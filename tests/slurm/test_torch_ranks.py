@@ -20,7 +20,9 @@ import torch, torch.distributed as dist
 dist.init_process_group("gloo")
 value = torch.tensor([dist.get_rank() + 1.0])
 dist.all_reduce(value)
-print("rank", dist.get_rank(), "of", dist.get_world_size(), "sum", int(value), *sys.argv[1:])
+words = ["rank", dist.get_rank(), "of", dist.get_world_size(), "sum", int(value), *sys.argv[1:]]
+# In one piece: the ranks of a node print into one pipe.
+sys.stdout.write(" ".join(map(str, words)) + "\\n")
 dist.destroy_process_group()
 """
 
