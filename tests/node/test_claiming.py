@@ -29,6 +29,10 @@ class StubWork(SimpleNamespace):
     begins_no_more = Work.begins_no_more
 
 
+def stub_work(**fields: Any) -> Any:
+    return StubWork(**fields)
+
+
 class Line:
     """A connection to the server that keeps what is said."""
 
@@ -58,7 +62,7 @@ class Desk:
             is_preparing=False,
         )  # fmt: skip
         end = stub(useful_seconds=lambda _now: None)
-        self.work: Any = StubWork(
+        self.work = stub_work(
             agent="9", slots=[self.slot], count=None, taken={1}, is_draining=False,
             is_finishing=False, end=end, warm_starts=None,
         )  # fmt: skip
