@@ -51,14 +51,16 @@ def test_who_is_connected_is_told_by_the_kernel(tmp_path: Path, kind: str) -> No
     path = str(tmp_path / "a socket")
     words = [sys.executable, "-c", LISTENER, kind, path]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as service:
-        assert service.stdout is not None
-        port = service.stdout.readline().strip()
-        assert listens_alone(service.pid)
-        with socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET) as client:
-            client.connect(path if kind == "unix" else ("127.0.0.1", int(port)))
-            until(lambda: not listens_alone(service.pid), "the connection to be seen")
-        until(lambda: listens_alone(service.pid), "its end to be seen")
-        service.kill()
+        try:
+            assert service.stdout is not None
+            port = service.stdout.readline().strip()
+            assert listens_alone(service.pid)
+            with socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET) as client:
+                client.connect(path if kind == "unix" else ("127.0.0.1", int(port)))
+                until(lambda: not listens_alone(service.pid), "the connection to be seen", 20)
+            until(lambda: listens_alone(service.pid), "its end to be seen", 20)
+        finally:
+            service.kill()
     assert not listens_alone(service.pid)
 
 
@@ -90,6 +92,22 @@ def test_a_look_at_a_connected_service_begins_anew(monkeypatch: pytest.MonkeyPat
     assert not service.look()
     service.is_waiting = True
     assert [service.look() for _ in range(3)] == [False, False, True]
+
+
+def test_a_service_for_many_programs_is_left_alone(tmp_path: Path) -> None:
+    """`wandb beta core start --detached`: between two programs nobody is connected."""
+    run = tmp_path / "run-1.wandb"
+    code = f"import time; held = open({str(run)!r}, 'w'); print(flush=True); time.sleep(60)"
+    for words, is_left in ((["--detached"], True), ([], False)):
+        command = [sys.executable, "-c", code, *words]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as service:
+            try:
+                assert service.stdout is not None
+                service.stdout.readline()
+                assert lost_teardown._has_open_run(service.pid)
+                assert lost_teardown._is_for_many_programs(service.pid) == is_left
+            finally:
+                service.kill()
 
 
 def test_a_program_that_works_keeps_its_service(monkeypatch: pytest.MonkeyPatch) -> None:
